@@ -1,0 +1,1 @@
+"""Synthetic fleets: small committed samples and the generator that makes larger ones."""

@@ -1,0 +1,331 @@
+"""The canonical tables: each column's type, unit and meaning, in one place.
+
+Every key begins with ``site``. Lanes count from 1; 0 is "one value for the whole
+module". Missing is null, never 0 and never NaN; no light is -40.0 dBm.
+Times are microseconds in UTC. Every writer casts to these Arrow schemas.
+"""
+
+from dataclasses import dataclass
+from enum import IntFlag, StrEnum
+from typing import Final
+
+import pyarrow as pa
+
+__all__ = [
+    "LANE_SAMPLES",
+    "LIMITS",
+    "LINKS",
+    "MAINTENANCE",
+    "MODULES",
+    "PORT_EVENTS",
+    "PORT_SAMPLES",
+    "REPAIRS",
+    "SCORES",
+    "TABLES",
+    "TICKETS",
+    "TIME",
+    "Action",
+    "FailureType",
+    "Quality",
+    "Table",
+]
+
+TIME: Final = pa.timestamp("us", tz="UTC")
+_S, _F, _B, _I = pa.string(), pa.float32(), pa.bool_(), pa.int64()
+
+
+class FailureType(StrEnum):
+    """What failed, as a ticket says it (CorrOpt's causes, SIGCOMM 2017, and the module's own parts)."""
+
+    LASER_DEGRADATION = "laser_degradation"
+    CONTAMINATION = "contamination"
+    FIBER_DAMAGE = "fiber_damage"
+    RECEIVER_DEGRADATION = "receiver_degradation"
+    MODULE_ELECTRONICS = "module_electronics"
+    LOOSE_SEATING = "loose_seating"
+    NO_FAULT_FOUND = "no_fault_found"
+    OTHER = "other"
+
+
+class Action(StrEnum):
+    """What a technician does about it."""
+
+    REPLACE_TRANSCEIVER = "replace_transceiver"
+    CLEAN_CONNECTOR = "clean_connector"
+    RESEAT = "reseat"
+    RESET = "reset"
+    REPLACE_FIBER = "replace_fiber"
+    REPLACE_CABLE = "replace_cable"
+    NONE = "none"
+
+
+class Quality(IntFlag):
+    """Doubts about a reading; a bit set, 0 is none."""
+
+    GLITCH = 1
+    STALE = 2
+    CLOCK_SKEW = 4
+    PARTIAL_POLL = 8
+    UNCALIBRATED = 16
+    LIMITS_IMPLAUSIBLE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A canonical table: its columns, and what makes a row unique.
+
+    Attributes:
+        name: directory in the lake.
+        schema: Arrow schema that every write is cast to.
+        key: columns that identify a row; of equal keys the latest ``received_at`` wins.
+        time: column that orders rows and gives the ``date`` partition; None for the small tables.
+    """
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    time: str | None = None
+
+
+def _schema(*fields: tuple[str, pa.DataType], required: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, nullable=name not in required) for name, kind in fields])
+
+
+_PORT = ("site", "device", "interface")
+
+LANE_SAMPLES: Final = Table(
+    "lane_samples",
+    _schema(
+        ("time", TIME),  # when the device took it; receipt where it does not say
+        ("received_at", TIME),  # when we got it; an import sets it to `time`
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),  # the cage, for breakouts
+        ("lane", pa.int8()),  # media lane from 1; 0 = one value for the module
+        ("serial", _S),  # of the module in the cage at that time
+        ("tx_power_dbm", _F),
+        ("rx_power_dbm", _F),
+        ("tx_bias_ma", _F),
+        ("pre_fec_ber", pa.float64()),
+        ("snr_db", _F),
+        ("laser_temperature_c", _F),
+        ("quality", pa.int16()),  # bits of Quality
+        ("source", _S),  # snmp, gnmi, agent, file
+        required=("time", "received_at", *_PORT, "lane", "quality", "source"),
+    ),
+    (*_PORT, "lane", "time"),
+    "time",
+)
+
+PORT_SAMPLES: Final = Table(
+    "port_samples",
+    _schema(
+        ("time", TIME),
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),
+        ("serial", _S),
+        ("temperature_c", _F),  # module case
+        ("voltage_v", _F),
+        ("oper_up", _B),
+        ("admin_up", _B),
+        ("rx_los", _B),
+        ("tx_fault", _B),
+        ("cdr_lol", _B),
+        ("pre_fec_ber", pa.float64()),  # of the port, where lanes do not say
+        ("fec_corrected", _I),  # counters are cumulative, as the device has them
+        ("fec_uncorrected", _I),
+        ("fec_bins", pa.list_(_I)),  # 16 codeword error bins
+        ("crc_errors", _I),
+        ("symbol_errors", _I),
+        ("link_flaps", _I),
+        ("in_packets", _I),
+        ("out_packets", _I),
+        ("host_snr_db", _F),
+        ("read_errors", _I),  # failed EEPROM/I2C reads
+        ("sub_interface", _S),  # where counters belong to a breakout
+        ("quality", pa.int16()),
+        ("source", _S),
+        required=("time", "received_at", *_PORT, "quality", "source"),
+    ),
+    (*_PORT, "time"),
+    "time",
+)
+
+PORT_EVENTS: Final = Table(
+    "port_events",
+    _schema(
+        ("time", TIME),
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),
+        ("kind", _S),  # up, down, los, fault, inserted, removed, reboot
+        ("cause", _S),
+        ("source", _S),
+        required=("time", "received_at", *_PORT, "kind", "source"),
+    ),
+    (*_PORT, "time", "kind"),
+    "time",
+)
+
+LIMITS: Final = tuple(
+    f"{quantity}_{side}_{level}_{unit}"
+    for quantity, unit in (
+        ("tx_power", "dbm"),
+        ("rx_power", "dbm"),
+        ("tx_bias", "ma"),
+        ("temperature", "c"),
+        ("voltage", "v"),
+    )
+    for side in ("low", "high")
+    for level in ("warn", "alarm")
+)
+"""The module's own limits, as columns of ``modules``: ``rx_power_low_alarm_dbm`` and so on."""
+
+MODULES: Final = Table(
+    "modules",
+    _schema(
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),  # the cage
+        ("serial", _S),
+        ("vendor", _S),
+        ("part_number", _S),
+        ("lot", _S),
+        ("media", _S),  # 400GBASE-DR4 and so on
+        ("form_factor", _S),
+        ("speed_gbps", _F),
+        ("fec_mode", _S),
+        ("firmware", _S),
+        ("role", _S),  # switch or nic
+        ("installed_at", TIME),
+        ("removed_at", TIME),
+        *((name, _F) for name in LIMITS),
+        required=("received_at", *_PORT),
+    ),
+    (*_PORT, "serial", "installed_at"),
+)
+
+LINKS: Final = Table(
+    "links",
+    _schema(
+        ("received_at", TIME),
+        ("a_site", _S),
+        ("a_device", _S),
+        ("a_interface", _S),
+        ("z_site", _S),
+        ("z_device", _S),
+        ("z_interface", _S),
+        ("cable_id", _S),
+        ("kind", _S),  # fiber, aoc, dac, acc, aec
+        ("shared_risk", pa.list_(_S)),  # trunk, panel, line card
+        ("valid_from", TIME),
+        ("valid_to", TIME),
+        ("source", _S),  # file, lldp
+        required=("received_at", "a_site", "a_device", "a_interface", "z_site", "z_device", "z_interface"),
+    ),
+    ("a_site", "a_device", "a_interface", "z_site", "z_device", "z_interface", "valid_from"),
+)
+
+TICKETS: Final = Table(
+    "tickets",
+    _schema(
+        ("received_at", TIME),
+        ("ticket_id", _S),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),
+        ("serial", _S),
+        ("opened_at", TIME),
+        ("closed_at", TIME),
+        ("failure_type", _S),  # a FailureType
+        ("action", _S),  # an Action
+        ("bench_verdict", _S),  # confirmed, no_trouble_found, unknown
+        ("alarm_id", _S),
+        ("drained_at", TIME),
+        ("summary", _S),
+        required=("received_at", "ticket_id", *_PORT, "opened_at"),
+    ),
+    ("ticket_id",),
+)
+
+REPAIRS: Final = Table(
+    "repairs",
+    _schema(
+        ("received_at", TIME),
+        ("ticket_id", _S),
+        ("seq", pa.int32()),
+        ("at", TIME),
+        ("end", _S),  # which end of the link: device/interface, or empty for the fibre
+        ("action", _S),
+        ("old_serial", _S),
+        ("new_serial", _S),
+        ("outcome", _S),
+        required=("received_at", "ticket_id", "seq", "at"),
+    ),
+    ("ticket_id", "seq"),
+)
+
+MAINTENANCE: Final = Table(
+    "maintenance",
+    _schema(
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),  # null: the whole device
+        ("start", TIME),
+        ("end", TIME),
+        ("announced_at", TIME),  # when we could know of it; `start` where nothing is said
+        ("kind", _S),  # drain, firmware, recable, power
+        required=("received_at", "site", "device", "start", "end", "announced_at"),
+    ),
+    ("site", "device", "interface", "start", "kind"),
+)
+
+SCORES: Final = Table(
+    "scores",
+    _schema(
+        ("time", TIME),  # what the score is as of
+        ("received_at", TIME),  # when it was computed
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),
+        ("serial", _S),
+        ("status", _S),  # scored, or unknown (then risks are null and `reasons` says why)
+        *((f"risk_{hours}h", _F) for hours in (6, 12, 24, 48, 96, 168)),  # P(failure of its link within)
+        ("failure_type", _S),  # most probable FailureType, given failure
+        ("type_probabilities", pa.struct([(str(kind), _F) for kind in FailureType])),
+        ("suspect", _S),  # module, fiber or unknown
+        ("suspect_device", _S),  # the suspect end
+        ("suspect_interface", _S),
+        ("suspect_probability", _F),
+        ("action", _S),
+        ("reasons", pa.list_(_S)),  # in operator's words, strongest first
+        ("peer_device", _S),
+        ("peer_interface", _S),
+        ("data_age_s", _F),  # age of the newest reading used
+        ("model_version", _S),
+        required=("time", "received_at", *_PORT, "status", "model_version"),
+    ),
+    (*_PORT, "time"),
+    "time",
+)
+
+TABLES: Final = {
+    table.name: table
+    for table in (
+        LANE_SAMPLES,
+        PORT_SAMPLES,
+        PORT_EVENTS,
+        MODULES,
+        LINKS,
+        TICKETS,
+        REPAIRS,
+        MAINTENANCE,
+        SCORES,
+    )
+}
+"""Every table of the lake but the tiles, which ``features.tiles`` defines beside their kernel."""

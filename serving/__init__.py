@@ -1,0 +1,1 @@
+"""REST service, alarms and their life, batch scoring and the command line."""

@@ -1,0 +1,45 @@
+"""Where things live: read once from the environment, passed on as a value."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Places and addresses of one installation.
+
+    Attributes:
+        home: ``FORELIGHT_HOME``; everything not overridden lives below it.
+        lake_uri: ``FORELIGHT_LAKE_URI``, a folder or ``s3://``.
+        database_url: ``FORELIGHT_DATABASE_URL``, SQLAlchemy's; SQLite below home by default.
+        tracking_uri: ``MLFLOW_TRACKING_URI``; SQLite below home by default.
+        stale_after_s: ``FORELIGHT_STALE_AFTER_S``: older scores are no answer.
+    """
+
+    home: Path
+    lake_uri: str
+    database_url: str
+    tracking_uri: str
+    stale_after_s: float = 7_200.0
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> Self:
+        """Read the environment; nothing is created."""
+        home = Path(env.get("FORELIGHT_HOME", ".forelight")).absolute()
+        return cls(
+            home=home,
+            lake_uri=env.get("FORELIGHT_LAKE_URI", str(home / "lake")),
+            database_url=env.get("FORELIGHT_DATABASE_URL", f"sqlite:///{home / 'forelight.db'}"),
+            tracking_uri=env.get("MLFLOW_TRACKING_URI", f"sqlite:///{home / 'mlflow.db'}"),
+            stale_after_s=float(env.get("FORELIGHT_STALE_AFTER_S", "7200")),
+        )
+
+    @property
+    def artifact_root(self) -> Path:
+        """Folder of MLflow's artefacts where the tracking store is the local one."""
+        return self.home / "mlartifacts"
