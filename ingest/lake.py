@@ -1,0 +1,343 @@
+"""The lake: Delta tables over Parquet that collectors, compaction and readers share.
+
+Appends may repeat a key (re-polls, re-imports): ``Lake.latest`` takes the row with
+the latest ``received_at``, of equal ones the one committed last, and ``compact``
+makes that physical. What deltalake 1.6 demands is kept in this file and nowhere else:
+
+* an append beside a rewrite fails with ``CommitFailedError`` and is tried again;
+* a stream is collected whole by the writer, so rows go in chunks of a million;
+* ``optimize.compact`` and ``z_order`` double rows when two run at once, so a rewrite
+  is ours: one pinned handle is read and overwritten, under an exclusive lease.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from ingest.errors import LakeError
+from ingest.lease import Lease
+from ingest.schema import TABLES, Table
+
+__all__ = ["Lake", "TableStats"]
+
+_CHUNK_ROWS: Final = 1_000_000  # a larger append costs memory and is no faster
+_ATTEMPTS: Final = 60
+_PARTITION: Final = "date"
+_WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3, max_row_group_size=262_144)
+_ONE_FILE_BYTES: Final = 1 << 40  # a compacted day is one file
+
+
+@dataclass(frozen=True, slots=True)
+class TableStats:
+    """What one table holds: rows as stored, repeated keys counted each time."""
+
+    name: str
+    rows: int
+    files: int
+    size_bytes: int
+    version: int
+    first: date | None
+    last: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One data file of a table's current version."""
+
+    uri: str
+    day: date | None
+    rows: int
+    size_bytes: int
+
+
+class Lake:
+    """Tables below one address, a folder or ``s3://``; nothing is created until the first append."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.rstrip("/")
+
+    def append(self, table: Table, rows: pa.Table | pl.DataFrame, *, transaction: str | None = None) -> int:
+        """Append rows, cast to the table's schema; missing nullable columns are null.
+
+        Args:
+            table: where to.
+            rows: columns in any order; dictionary columns are stored as plain strings.
+            transaction: a name that is recorded with the last chunk; where it is
+                recorded already nothing is appended, so that an import can be repeated.
+
+        Returns:
+            Rows appended.
+
+        Raises:
+            LakeError: an unknown column, a wrong type, null where the table has none.
+        """
+        if transaction is not None and self.has_transaction(table, transaction):
+            return 0
+        last = max(rows.height if isinstance(rows, pl.DataFrame) else rows.num_rows, 1) - 1
+        appended = 0
+        for start in range(0, last + 1, _CHUNK_ROWS):
+            chunk = _canonical(table, rows.slice(start, _CHUNK_ROWS))
+            final = start + _CHUNK_ROWS > last
+            appended += self._commit(table, chunk, transaction if final else None)
+        return appended
+
+    def has_transaction(self, table: Table, transaction: str) -> bool:
+        """Whether an append of this name was committed."""
+        handle = self._open(table)
+        return handle is not None and handle.transaction_version(transaction) is not None
+
+    def exists(self, table: Table) -> bool:
+        """Whether anything was ever appended."""
+        return self._open(table) is not None
+
+    def scan(
+        self,
+        table: Table,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pl.LazyFrame:
+        """Rows as they were appended, in commit order, with ``since <= time < until``.
+
+        A key may occur more than once. A table that does not exist has no rows.
+        """
+        if table.time is None and (since or until):
+            msg = f"{table.name} has no time to select by"
+            raise LakeError(msg)
+        handle = self._open(table)
+        rows = _read(table, [] if handle is None else _files(handle, since, until))
+        if since is not None:
+            rows = rows.filter(pl.col(str(table.time)) >= since)
+        if until is not None:
+            rows = rows.filter(pl.col(str(table.time)) < until)
+        return rows if columns is None else rows.select(columns)
+
+    def latest(
+        self,
+        table: Table,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pl.LazyFrame:
+        """As ``scan``, but of equal keys only the row received last."""
+        rows = self.scan(table, since=since, until=until)
+        if columns is not None:
+            rows = rows.select(dict.fromkeys((*columns, *table.key, "received_at")))
+        rows = _latest(table, rows)
+        return rows if columns is None else rows.select(columns)
+
+    def dates(self, table: Table) -> list[date]:
+        """Days (UTC) that have rows, in order."""
+        handle = self._open(table)
+        return [] if handle is None else sorted({file.day for file in _files(handle) if file.day is not None})
+
+    def compact(
+        self,
+        table: Table,
+        *,
+        lease: Lease,
+        before: date | None = None,
+        progress: Callable[[date], None] | None = None,
+    ) -> int:
+        """Rewrite each closed day as one sorted file without repeated keys.
+
+        Args:
+            table: one with a time.
+            lease: taken for as long as the rewrite runs.
+            before: days before this one are closed; today (UTC) by default.
+            progress: called with each day that was rewritten.
+
+        Returns:
+            Days rewritten; a day that nothing was appended to since the last time is left alone.
+
+        Raises:
+            LakeError: another rewrite holds the lease.
+        """
+        if table.time is None:
+            msg = f"{table.name} is not partitioned by date: nothing to compact"
+            raise LakeError(msg)
+        before = before or datetime.now(UTC).date()
+        done = 0
+        with lease:
+            for day in self.dates(table):
+                if day < before and self._compact_day(table, day):
+                    done += 1
+                    if progress is not None:
+                        progress(day)
+        return done
+
+    def stats(self, tables: Iterable[Table] = ()) -> list[TableStats]:
+        """One entry for each canonical table, and each of `tables`, that exists."""
+        handles = {table.name: self._open(table) for table in (*TABLES.values(), *tables)}
+        return [_stats(name, handle) for name, handle in handles.items() if handle is not None]
+
+    def _address(self, table: Table) -> str:
+        return f"{self.uri}/{table.name}"
+
+    def _open(self, table: Table) -> DeltaTable | None:
+        if "://" not in self.uri and not Path(self._address(table), "_delta_log").is_dir():
+            return None
+        try:
+            return DeltaTable(self._address(table))
+        except TableNotFoundError:
+            return None
+
+    def _commit(self, table: Table, rows: pa.Table, transaction: str | None) -> int:
+        if rows.num_rows == 0:
+            return 0
+        properties = CommitProperties(app_transactions=[Transaction(transaction, 1)] if transaction else None)
+        for wait_s in _waits():
+            try:
+                write_deltalake(
+                    self._address(table),
+                    rows,
+                    mode="append",
+                    schema_mode="merge",
+                    partition_by=[_PARTITION] if table.time else None,
+                    writer_properties=_WRITER,
+                    commit_properties=properties,
+                )
+            except CommitFailedError:
+                if transaction and self.has_transaction(table, transaction):
+                    return 0
+                time.sleep(wait_s)
+            except DeltaError as error:
+                raise _lake_error(table, error) from error
+            else:
+                return int(rows.num_rows)
+        msg = f"{table.name}: others kept committing; the append was given up after {_ATTEMPTS} attempts"
+        raise LakeError(msg)
+
+    def _compact_day(self, table: Table, day: date) -> bool:
+        """Rewrite one day through the handle it was read by, so that no append in between is lost."""
+        name = f"compact:{day}"
+        for wait_s in _waits():
+            handle = DeltaTable(self._address(table))
+            files = [file for file in _files(handle) if file.day == day]
+            if not files or (len(files) == 1 and handle.transaction_version(name) is not None):
+                return False
+            rows = _latest(table, _read(table, files)).sort(table.key).collect()
+            try:
+                write_deltalake(
+                    handle,
+                    _canonical(table, rows),
+                    mode="overwrite",
+                    predicate=f"{_PARTITION} = '{day}'",
+                    target_file_size=_ONE_FILE_BYTES,
+                    writer_properties=_WRITER,
+                    commit_properties=CommitProperties(app_transactions=[Transaction(name, handle.version())]),
+                )
+            except CommitFailedError:
+                time.sleep(wait_s)
+            except DeltaError as error:
+                raise _lake_error(table, error) from error
+            else:
+                return True
+        msg = f"{table.name}: {day} was appended to all the time; its rewrite was given up"
+        raise LakeError(msg)
+
+
+def _waits() -> Iterator[float]:
+    """Seconds to wait after each failed attempt: growing, never in step with another process."""
+    return (random.uniform(0.2, 1.0) * min(0.02 * 2**attempt, 1.0) for attempt in range(_ATTEMPTS))  # noqa: S311 - jitter, not secrecy
+
+
+def _lake_error(table: Table, error: Exception) -> LakeError:
+    return LakeError(f"{table.name}: {str(error).splitlines()[0]}")
+
+
+def _canonical(table: Table, rows: pa.Table | pl.DataFrame) -> pa.Table:
+    """Rows in the table's own columns, order and types, with the partition column beside them."""
+    arrow = rows.to_arrow(compat_level=pl.CompatLevel.oldest()) if isinstance(rows, pl.DataFrame) else rows
+    unknown = set(arrow.column_names) - set(table.schema.names)
+    if unknown:
+        msg = f"{table.name} has no column {', '.join(sorted(unknown))}"
+        raise LakeError(msg)
+    columns = [_column(table, field, arrow) for field in table.schema]
+    schema = table.schema
+    if table.time is not None:
+        columns.append(pc.cast(columns[schema.get_field_index(table.time)], pa.date32()))
+        schema = schema.append(pa.field(_PARTITION, pa.date32(), nullable=False))
+    return pa.table(columns, schema=schema)
+
+
+def _column(table: Table, field: pa.Field, rows: pa.Table) -> pa.ChunkedArray:
+    position = rows.schema.get_field_index(field.name)
+    if position < 0:
+        column = pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+    else:
+        try:
+            column = rows.column(position).cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            msg = f"{table.name}.{field.name}: {str(error).splitlines()[0]}"
+            raise LakeError(msg) from error
+    if column.null_count and not field.nullable:
+        msg = f"{table.name}.{field.name} must not be null"
+        raise LakeError(msg)
+    return column
+
+
+def _files(handle: DeltaTable, since: datetime | None = None, until: datetime | None = None) -> list[_File]:
+    """Files of the handle's version that may hold rows of the days asked for, in commit order."""
+    actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
+    actions.sort(key=lambda action: (action["modification_time"], action["path"]))
+    root = handle.table_uri.removeprefix("file://").rstrip("/")
+    files = [
+        _File(f"{root}/{a['path']}", a.get(f"partition.{_PARTITION}"), a["num_records"] or 0, a["size_bytes"])
+        for a in actions
+    ]
+    first, last = _day(since), _day(until)
+    return [
+        file
+        for file in files
+        if file.day is None or ((first is None or file.day >= first) and (last is None or file.day <= last))
+    ]
+
+
+def _day(moment: datetime | None) -> date | None:
+    return None if moment is None else moment.astimezone(UTC).date()
+
+
+def _read(table: Table, files: list[_File]) -> pl.LazyFrame:
+    empty = pl.from_arrow(table.schema.empty_table())
+    assert isinstance(empty, pl.DataFrame)  # noqa: S101 - tells mypy what a table becomes
+    if not files:
+        return empty.lazy()
+    return pl.scan_parquet(
+        [file.uri for file in files],
+        schema=empty.schema,
+        hive_partitioning=False,
+        missing_columns="insert",
+        extra_columns="ignore",
+    )
+
+
+def _latest(table: Table, rows: pl.LazyFrame) -> pl.LazyFrame:
+    ordered = rows.sort("received_at", maintain_order=True)
+    return ordered.unique(table.key, keep="last", maintain_order=True)
+
+
+def _stats(name: str, handle: DeltaTable) -> TableStats:
+    files = _files(handle)
+    days = sorted(file.day for file in files if file.day is not None)
+    return TableStats(
+        name=name,
+        rows=sum(file.rows for file in files),
+        files=len(files),
+        size_bytes=sum(file.size_bytes for file in files),
+        version=handle.version(),
+        first=days[0] if days else None,
+        last=days[-1] if days else None,
+    )
