@@ -10,6 +10,7 @@ makes that physical. What deltalake 1.6 demands is kept in this file and nowhere
   is ours: one pinned handle is read and overwritten, under an exclusive lease.
 """
 
+import hashlib
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -142,6 +143,12 @@ class Lake:
         """Days (UTC) that have rows, in order."""
         handle = self._open(table)
         return [] if handle is None else sorted({file.day for file in _files(handle) if file.day is not None})
+
+    def fingerprint(self, table: Table, day: date) -> str:
+        """A digest of one day's data files: equal as long as nothing was appended to or rewritten in that day."""
+        handle = self._open(table)
+        names = [] if handle is None else sorted(file.uri for file in _files(handle) if file.day == day)
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
     def compact(
         self,
