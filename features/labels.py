@@ -1,0 +1,230 @@
+"""Labels: failures, each once and at the time it began to hurt, and the times in which nothing counts.
+
+A ticket is late, at times names the wrong end, repeats another or finds nothing wrong. So a failure
+is dated by the evidence of both ends of its link, and every ticket that is not counted says why.
+Training and judging take their events from here, and as of a time they are the same ones.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+import polars as pl
+
+from features.evidence import episodes, read_samples
+from features.fleet import PORT, Fleet
+from ingest.schema import FailureType
+
+__all__ = ["AFTER_REPAIR", "BEFORE_SWAP", "EVENT_SCHEMA", "Verdict", "censoring", "failure_events", "link_maintenance"]
+
+AFTER_REPAIR: Final = timedelta(days=2)
+"""After a repair nothing counts for as long (design.md section 5)."""
+
+BEFORE_SWAP: Final = timedelta(days=7)
+"""Before a preventive swap nothing counts: whether the module would have failed is not known."""
+
+_EVIDENCE: Final = timedelta(hours=72)
+"""Tickets are up to two days late; evidence is looked for in three."""
+
+_HABIT: Final = timedelta(days=7)
+"""How far back a port's own error level is learnt."""
+
+_NEVER: Final = datetime.max.replace(microsecond=0)
+
+EVENT_SCHEMA: Final = pl.Schema(
+    {
+        "event_id": pl.String(),  # the ticket's
+        "link_id": pl.String(),  # null where the ticket's port is unknown
+        "site": pl.String(),
+        "device": pl.String(),  # the port as the ticket says it
+        "interface": pl.String(),
+        "serial": pl.String(),
+        "failed_at": pl.Datetime("us", "UTC"),
+        "opened_at": pl.Datetime("us", "UTC"),
+        "closed_at": pl.Datetime("us", "UTC"),
+        "repaired_at": pl.Datetime("us", "UTC"),
+        "failure_type": pl.String(),
+        "action": pl.String(),
+        "evidence": pl.Boolean(),  # whether telemetry shows the failure; else failed_at is opened_at
+        "verdict": pl.String(),  # a Verdict
+    }
+)
+"""What ``failure_events`` gives: one row a ticket, in order of link and time."""
+
+
+class Verdict(StrEnum):
+    """Whether a ticket is a failure to be predicted, or why not."""
+
+    COUNTED = "counted"
+    DUPLICATE = "duplicate"  # another ticket of the link was open
+    REPEAT = "repeat"  # within two days of the link's last repair
+    NO_FAULT_FOUND = "no_fault_found"
+    MAINTENANCE = "maintenance"  # opened in announced work, and nothing before it
+    COPPER = "copper"  # no optics in it
+    UNKNOWN_PORT = "unknown_port"  # neither its port nor its serial is in inventory or links
+
+
+def link_maintenance(fleet: Fleet) -> pl.DataFrame:
+    """Announced work as link_id, start, end, kind: work on either end, or on a whole device, is work on the link."""
+    ends = fleet.ends().select("link_id", *PORT)
+    work = fleet.maintenance.select(*PORT, "start", "end", "kind")
+    whole = work.filter(pl.col("interface").is_null()).drop("interface").join(ends, on=["site", "device"])
+    single = work.filter(pl.col("interface").is_not_null()).join(ends, on=list(PORT))
+    columns = ["link_id", "start", "end", "kind"]
+    return pl.concat([whole.select(columns), single.select(columns)]).unique().sort("link_id", "start")
+
+
+def _cases(fleet: Fleet) -> pl.DataFrame:
+    """case, ticket_id, link_id, opened_at, prefer: the links a ticket may mean, by its port (0) or its serial (1)."""
+    ends = fleet.ends().select("link_id", *PORT, "valid_from", "valid_to")
+    tickets = fleet.tickets.select("ticket_id", *PORT, "serial", "opened_at")
+    homes = fleet.modules.filter(pl.col("serial").is_not_null()).select("serial", *PORT, "installed_at", "removed_at")
+    here = pl.col("installed_at").is_null() | (pl.col("installed_at") <= pl.col("opened_at"))
+    still = pl.col("removed_at").is_null() | (pl.col("removed_at") >= pl.col("opened_at") - _EVIDENCE)
+    by_serial = tickets.drop(PORT).join(homes, on="serial").filter(here, still)
+    columns = ["ticket_id", *PORT, "opened_at"]
+    named = [tickets.select(columns).with_columns(prefer=0), by_serial.select(columns).with_columns(prefer=1)]
+    valid = pl.col("valid_from").is_null() | (pl.col("valid_from") <= pl.col("opened_at"))
+    valid &= pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("opened_at") - _EVIDENCE)
+    return (
+        pl.concat(named)
+        .join(ends, on=list(PORT))
+        .filter(valid)
+        .sort("ticket_id", "prefer", "link_id")
+        .unique(["ticket_id", "link_id"], keep="first", maintain_order=True)
+        .select(pl.int_range(pl.len()).alias("case"), "ticket_id", "link_id", "opened_at", "prefer")
+    )
+
+
+def _not_evidence(cases: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
+    """case, start, end: times too long ago, in maintenance, or before an earlier ticket of the link was closed."""
+    since = pl.col("opened_at") - _HABIT
+    old = cases.select("case", start=since, end=pl.col("opened_at") - _EVIDENCE)
+    work = cases.join(link_maintenance(fleet), on="link_id").select("case", "start", "end")
+    closed = fleet.tickets.select("ticket_id", "closed_at").drop_nulls()
+    closed = cases.select("ticket_id", "link_id").join(closed, on="ticket_id").select("link_id", "closed_at")
+    earlier = cases.join(closed, on="link_id").filter(pl.col("closed_at") < pl.col("opened_at"))
+    return pl.concat([old, work, earlier.select("case", start=since, end=pl.col("closed_at"))])
+
+
+def _dated(fleet: Fleet, samples: pl.LazyFrame) -> pl.DataFrame:
+    """ticket_id, link_id, failed_at (null without evidence): the link that a ticket means, and since when it hurt."""
+    cases = _cases(fleet)
+    if cases.is_empty():
+        return cases.select("ticket_id", "link_id", failed_at=pl.col("opened_at"))
+    windows = cases.join(fleet.ends().select("link_id", *PORT), on="link_id").with_columns(
+        since=pl.col("opened_at") - _HABIT, until=pl.col("opened_at")
+    )
+    found = episodes(read_samples(samples, windows), _not_evidence(cases, fleet))
+    last = found.group_by("case").agg(pl.col("start").max().alias("failed_at"))
+    return (
+        cases.join(last, on="case", how="left")
+        .sort("ticket_id", pl.col("failed_at").is_null(), "prefer", "link_id")
+        .unique("ticket_id", keep="first", maintain_order=True)
+        .select("ticket_id", "link_id", "failed_at")
+    )
+
+
+def failure_events(fleet: Fleet, port_samples: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+    """Every ticket as an event: the link it means, when the failure began, and whether it counts.
+
+    The failure begins with the last sustained bad episode in the three days before the ticket, at either end of the
+    link: down though it should be up, or losing frames far above the port's own habit; where telemetry shows none,
+    with the ticket. Hand in ``fleet.as_of(t)`` and samples received by ``t`` for what was known at ``t``.
+
+    Args:
+        fleet: records, whole or as of a time.
+        port_samples: canonical port samples; only those near tickets are read.
+
+    Returns:
+        A frame of ``EVENT_SCHEMA``. Only rows with verdict "counted" are failures to be predicted.
+    """
+    dated = _dated(fleet, port_samples.lazy())
+    repaired = fleet.repairs.group_by("ticket_id").agg(pl.col("at").max().alias("repaired_at"))
+    copper = fleet.ends().select("link_id", "copper").unique("link_id")
+    events = (
+        fleet.tickets.join(dated, on="ticket_id", how="left")
+        .join(repaired, on="ticket_id", how="left")
+        .join(copper, on="link_id", how="left")
+        .with_columns(
+            event_id=pl.col("ticket_id"),
+            evidence=pl.col("failed_at").is_not_null(),
+            failed_at=pl.coalesce("failed_at", "opened_at"),
+            repaired_at=pl.coalesce("repaired_at", "closed_at"),
+        )
+        .sort("link_id", "opened_at", "event_id")
+    )
+    verdicts = _verdicts(events, link_maintenance(fleet))
+    return events.with_columns(verdict=pl.Series(verdicts, dtype=pl.String)).select(EVENT_SCHEMA.names())
+
+
+def _verdicts(events: pl.DataFrame, work: pl.DataFrame) -> list[str]:
+    """A verdict for each event, in order of link and time."""
+    windows = work.group_by("link_id").agg(pl.struct("start", "end"))
+    planned: dict[str, list[dict[str, datetime]]] = dict(windows.iter_rows())
+    verdicts: list[str] = []
+    link, open_until = None, None
+    for event in events.iter_rows(named=True):
+        if event["link_id"] != link:
+            link, open_until = event["link_id"], None
+        verdict = _verdict(event, open_until, planned.get(link or "", []))
+        if verdict != Verdict.NO_FAULT_FOUND:
+            closed = event["closed_at"] or _NEVER.replace(tzinfo=event["opened_at"].tzinfo)
+            open_until = max(open_until or closed, closed)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _verdict(event: dict[str, Any], open_until: datetime | None, planned: list[dict[str, datetime]]) -> Verdict:
+    """One event's verdict, given until when an earlier ticket of its link was open and the work announced on it."""
+    found_nothing = event["failure_type"] == FailureType.NO_FAULT_FOUND
+    if event["link_id"] is None:
+        return Verdict.UNKNOWN_PORT
+    if found_nothing or (event["bench_verdict"] == "no_trouble_found" and not event["evidence"]):
+        return Verdict.NO_FAULT_FOUND
+    if open_until is not None and event["opened_at"] <= open_until:
+        return Verdict.DUPLICATE
+    if open_until is not None and event["failed_at"] <= open_until + AFTER_REPAIR:
+        return Verdict.REPEAT
+    if event["copper"]:
+        return Verdict.COPPER
+    if not event["evidence"] and any(w["start"] <= event["opened_at"] <= w["end"] for w in planned):
+        return Verdict.MAINTENANCE
+    return Verdict.COUNTED
+
+
+def censoring(fleet: Fleet, events: pl.DataFrame) -> pl.DataFrame:
+    """Times in which nothing counts on a link, neither for training nor against an alarm.
+
+    Args:
+        fleet: records, whole or as of a time.
+        events: what ``failure_events`` gives of the same fleet, uncounted tickets included.
+
+    Returns:
+        link_id, start, end (null: not over), reason: "failure" (until two days after the repair), "maintenance",
+        or "preventive_swap" (the week before a module was taken out without a ticket).
+    """
+    known = events.filter(pl.col("link_id").is_not_null())
+    failures = known.select(
+        "link_id",
+        start="failed_at",
+        end=pl.max_horizontal("closed_at", pl.when(pl.col("closed_at").is_not_null()).then("repaired_at"))
+        + AFTER_REPAIR,
+        reason=pl.lit("failure"),
+    )
+    work = link_maintenance(fleet).select("link_id", "start", "end", reason=pl.lit("maintenance"))
+    return pl.concat([failures, work, _swaps(fleet, failures)]).sort("link_id", "start")
+
+
+def _swaps(fleet: Fleet, failures: pl.DataFrame) -> pl.DataFrame:
+    """The week before each removal that no failure of its link explains."""
+    ends = fleet.ends().select("link_id", *PORT).unique()
+    removed = fleet.modules.filter(pl.col("removed_at").is_not_null()).join(ends, on=list(PORT))
+    explained = removed.join(failures, on="link_id").filter(
+        pl.col("removed_at") >= pl.col("start"), pl.col("end").is_null() | (pl.col("removed_at") <= pl.col("end"))
+    )
+    return (
+        removed.join(explained, on=["link_id", *PORT, "removed_at"], how="anti")
+        .select("link_id", start=pl.col("removed_at") - BEFORE_SWAP, end="removed_at", reason=pl.lit("preventive_swap"))
+        .unique()
+    )
