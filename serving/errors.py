@@ -1,0 +1,145 @@
+"""Errors of the serving layer, with the HTTP status each becomes on the wire.
+
+* ServingError
+  x ProblemError              has a status, a kind and a title; the service answers it as problem+json
+    + NoScoresError       503 nothing was scored yet: wait for the first run, do not act
+    + StaleScoresError    503 the scheduled run is late: act on nothing, look at `forelight score`
+    + NotReadyError       503 `reasons` says what is missing
+    + StoreError          503 the alarm store cannot be used: fix the database
+    + AlarmNotFoundError  404 no such alarm
+    + TransceiverNotFoundError 404 no such module in the latest scores
+    + TransitionError     409 the alarm's state does not allow it
+    + AlarmConflictError  409 the fault unit already has a standing alarm
+    + RunOrderError       409 a later run was already applied
+    + TokenError          401 no operator token was presented, or a wrong one
+    + OperatorError       403 no operator token is set, so nothing may be changed
+    + CursorError         422 the cursor is not one of ours
+    + QueryError          422 a parameter that does not exist
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ingest.errors import ServingError
+
+__all__ = [
+    "AlarmConflictError",
+    "AlarmNotFoundError",
+    "CursorError",
+    "NoScoresError",
+    "NotReadyError",
+    "OperatorError",
+    "ProblemError",
+    "QueryError",
+    "RunOrderError",
+    "ServingError",
+    "StaleScoresError",
+    "StoreError",
+    "TokenError",
+    "TransceiverNotFoundError",
+    "TransitionError",
+]
+
+
+class ProblemError(ServingError):
+    """A refusal that the service can put into words.
+
+    Attributes:
+        status: HTTP status.
+        kind: last part of the problem's ``type`` URN; never changes once published.
+        title: what went wrong, the same for each problem of the kind.
+        headers: HTTP headers that belong to the refusal.
+        more: members beside RFC 9457's own.
+    """
+
+    status: ClassVar[int]
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    headers: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, detail: str, **more: object) -> None:
+        super().__init__(detail)
+        self.more = more
+
+
+class NoScoresError(ProblemError):
+    """No run was applied yet; an empty list would read as an all-clear."""
+
+    status, kind, title = 503, "no-scores", "No scores yet"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "60"}
+
+
+class StaleScoresError(ProblemError):
+    """Old scores are not an all-clear: automation must not act on them."""
+
+    status, kind, title = 503, "stale-scores", "Scores are stale"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "60"}
+
+
+class NotReadyError(ProblemError):
+    """The service runs and cannot answer truthfully yet."""
+
+    status, kind, title = 503, "not-ready", "Not ready"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "10"}
+
+
+class StoreError(ProblemError):
+    """The alarm store cannot be opened, reached or understood."""
+
+    status, kind, title = 503, "store-unavailable", "Alarm store unavailable"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "10"}
+
+
+class AlarmNotFoundError(ProblemError):
+    """No alarm has this identifier."""
+
+    status, kind, title = 404, "alarm-not-found", "No such alarm"
+
+
+class TransceiverNotFoundError(ProblemError):
+    """The latest run knows no module at this place."""
+
+    status, kind, title = 404, "transceiver-not-found", "No such transceiver"
+
+
+class TransitionError(ProblemError):
+    """An alarm's state does not lead to the one asked for."""
+
+    status, kind, title = 409, "illegal-transition", "The alarm's state does not allow this"
+
+
+class AlarmConflictError(ProblemError):
+    """A fault unit has one standing alarm at most."""
+
+    status, kind, title = 409, "alarm-conflict", "The fault unit already has a standing alarm"
+
+
+class RunOrderError(ProblemError):
+    """Runs are applied in the order of their times."""
+
+    status, kind, title = 409, "run-order", "A later run was already applied"
+
+
+class TokenError(ProblemError):
+    """The operator token is missing or wrong."""
+
+    status, kind, title = 401, "unauthorized", "Operator token needed"
+    headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
+
+
+class OperatorError(ProblemError):
+    """Nothing may be changed while no operator token is set."""
+
+    status, kind, title = 403, "read-only", "The service is read-only"
+
+
+class CursorError(ProblemError):
+    """A cursor that this service did not give out."""
+
+    status, kind, title = 422, "invalid-cursor", "The cursor is not valid"
+
+
+class QueryError(ProblemError):
+    """A query parameter that the route does not have."""
+
+    status, kind, title = 422, "invalid-request", "The request is not valid"

@@ -1,0 +1,1 @@
+"""Schema of the alarm store and its changes, in alembic's form; `serving.migrate` runs them."""

@@ -1,0 +1,111 @@
+"""Tables of the alarm store; `serving.migrations` creates them, a test holds the two equal."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.types import TypeDecorator
+
+__all__ = ["UtcTime", "alarm_events", "alarms", "metadata", "runs"]
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A time with its zone, in and out; SQLite, which has no zones, keeps UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """To the database: UTC, without its zone where the database knows none."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            msg = f"{value.isoformat()} has no time zone"
+            raise ValueError(msg)
+        time = value.astimezone(UTC)
+        return time.replace(tzinfo=None) if dialect.name == "sqlite" else time
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - its interface
+        """From the database: always in UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData()
+
+runs: Final = Table(
+    "runs",
+    metadata,
+    Column("run_id", Integer, primary_key=True),
+    Column("at", UtcTime, nullable=False),
+    Column("model_name", String(200), nullable=False),
+    Column("model_version", String(200), nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime, nullable=False),
+    Column("modules_scored", Integer, nullable=False),
+    Column("modules_unknown", Integer, nullable=False),
+    Column("newest_data_at", UtcTime),
+    UniqueConstraint("at", "model_name", name="uq_runs_at_model_name"),
+)
+
+STANDING_SQL: Final = text("status IN ('open', 'acked', 'suppressed')")
+
+alarms: Final = Table(
+    "alarms",
+    metadata,
+    Column("alarm_id", String(200), primary_key=True),
+    Column("link_id", String(1000), nullable=False),
+    Column("site", String(255), nullable=False),
+    Column("device", String(255), nullable=False),
+    Column("interface", String(255), nullable=False),
+    Column("serial", String(255)),
+    Column("suspect", String(20), nullable=False),
+    Column("level", String(20), nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("raised_at", UtcTime, nullable=False),
+    Column("cleared_at", UtcTime),
+    Column("risk_24h", Float),
+    Column("risk_168h", Float),
+    Column("failure_type", String(40)),
+    Column("action", String(40), nullable=False),
+    Column("expected_from", UtcTime),
+    Column("expected_to", UtcTime),
+    Column("peer_device", String(255)),
+    Column("peer_interface", String(255)),
+    Column("model_version", String(200), nullable=False),
+    Column("reasons", JSON, nullable=False),
+    Column("changed_at", UtcTime, nullable=False),
+    Index("ix_alarms_raised_at", "raised_at", "alarm_id"),
+    Index("ix_alarms_device", "device", "interface"),
+    Index("ix_alarms_changed_at", "changed_at"),
+    Index("uq_alarms_standing", "link_id", unique=True, sqlite_where=STANDING_SQL, postgresql_where=STANDING_SQL),
+)
+
+alarm_events: Final = Table(
+    "alarm_events",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("alarm_id", String(200), ForeignKey("alarms.alarm_id", name="fk_alarm_events_alarm_id"), nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("from_status", String(20)),
+    Column("to_status", String(20), nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("why", Text, nullable=False),
+    Index("ix_alarm_events_alarm_id", "alarm_id", "event_id"),
+)
