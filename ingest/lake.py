@@ -21,10 +21,10 @@ from typing import Final
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
+from ingest.delta import PARTITION, canonical, data_files, latest_of_key, read
 from ingest.errors import LakeError
 from ingest.lease import Lease
 from ingest.schema import TABLES, Table
@@ -33,7 +33,6 @@ __all__ = ["Lake", "TableStats"]
 
 _CHUNK_ROWS: Final = 1_000_000  # a larger append costs memory and is no faster
 _ATTEMPTS: Final = 60
-_PARTITION: Final = "date"
 _WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3, max_row_group_size=262_144)
 _ONE_FILE_BYTES: Final = 1 << 40  # a compacted day is one file
 
@@ -51,30 +50,23 @@ class TableStats:
     last: date | None
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """One data file of a table's current version."""
-
-    uri: str
-    day: date | None
-    rows: int
-    size_bytes: int
-
-
 class Lake:
     """Tables below one address, a folder or ``s3://``; nothing is created until the first append."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/")
 
-    def append(self, table: Table, rows: pa.Table | pl.DataFrame, *, transaction: str | None = None) -> int:
+    def append(
+        self, table: Table, rows: pa.Table | pl.DataFrame, *, transaction: str | Sequence[str] | None = None
+    ) -> int:
         """Append rows, cast to the table's schema; missing nullable columns are null.
 
         Args:
             table: where to.
             rows: columns in any order; dictionary columns are stored as plain strings.
-            transaction: a name that is recorded with the last chunk; where it is
+            transaction: a name, or several, recorded with the last chunk; where all are
                 recorded already nothing is appended, so that an import can be repeated.
+                It is recorded for no rows, too.
 
         Returns:
             Rows appended.
@@ -82,20 +74,26 @@ class Lake:
         Raises:
             LakeError: an unknown column, a wrong type, null where the table has none.
         """
-        if transaction is not None and self.has_transaction(table, transaction):
+        names = [transaction] if isinstance(transaction, str) else list(transaction or ())
+        if names and self.recorded(table, names) == set(names):
             return 0
-        last = max(rows.height if isinstance(rows, pl.DataFrame) else rows.num_rows, 1) - 1
-        appended = 0
-        for start in range(0, last + 1, _CHUNK_ROWS):
-            chunk = _canonical(table, rows.slice(start, _CHUNK_ROWS))
-            final = start + _CHUNK_ROWS > last
-            appended += self._commit(table, chunk, transaction if final else None)
-        return appended
+        count = rows.height if isinstance(rows, pl.DataFrame) else rows.num_rows
+        for start in range(0, max(count, 1), _CHUNK_ROWS):
+            chunk = canonical(table, rows.slice(start, _CHUNK_ROWS))
+            if not self._commit(table, chunk, names if start + _CHUNK_ROWS >= count else []):
+                return start
+        return count
 
     def has_transaction(self, table: Table, transaction: str) -> bool:
         """Whether an append of this name was committed."""
+        return bool(self.recorded(table, [transaction]))
+
+    def recorded(self, table: Table, transactions: Iterable[str]) -> set[str]:
+        """Those of the names that an append was committed under."""
         handle = self._open(table)
-        return handle is not None and handle.transaction_version(transaction) is not None
+        if handle is None:
+            return set()
+        return {name for name in transactions if handle.transaction_version(name) is not None}
 
     def exists(self, table: Table) -> bool:
         """Whether anything was ever appended."""
@@ -117,7 +115,7 @@ class Lake:
             msg = f"{table.name} has no time to select by"
             raise LakeError(msg)
         handle = self._open(table)
-        rows = _read(table, [] if handle is None else _files(handle, since, until))
+        rows = read(table, [] if handle is None else data_files(handle, since, until))
         if since is not None:
             rows = rows.filter(pl.col(str(table.time)) >= since)
         if until is not None:
@@ -136,18 +134,18 @@ class Lake:
         rows = self.scan(table, since=since, until=until)
         if columns is not None:
             rows = rows.select(dict.fromkeys((*columns, *table.key, "received_at")))
-        rows = _latest(table, rows)
+        rows = latest_of_key(table, rows)
         return rows if columns is None else rows.select(columns)
 
     def dates(self, table: Table) -> list[date]:
         """Days (UTC) that have rows, in order."""
         handle = self._open(table)
-        return [] if handle is None else sorted({file.day for file in _files(handle) if file.day is not None})
+        return [] if handle is None else sorted({file.day for file in data_files(handle) if file.day is not None})
 
     def fingerprint(self, table: Table, day: date) -> str:
         """A digest of one day's data files: equal as long as nothing was appended to or rewritten in that day."""
         handle = self._open(table)
-        names = [] if handle is None else sorted(file.uri for file in _files(handle) if file.day == day)
+        names = [] if handle is None else sorted(file.uri for file in data_files(handle) if file.day == day)
         return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
     def compact(
@@ -159,6 +157,8 @@ class Lake:
         progress: Callable[[date], None] | None = None,
     ) -> int:
         """Rewrite each closed day as one sorted file without repeated keys.
+
+        Not for tables whose earlier versions of a key are still asked for, as tiles are.
 
         Args:
             table: one with a time.
@@ -201,10 +201,10 @@ class Lake:
         except TableNotFoundError:
             return None
 
-    def _commit(self, table: Table, rows: pa.Table, transaction: str | None) -> int:
-        if rows.num_rows == 0:
-            return 0
-        properties = CommitProperties(app_transactions=[Transaction(transaction, 1)] if transaction else None)
+    def _commit(self, table: Table, rows: pa.Table, names: list[str]) -> bool:
+        """One Delta commit; False where another process recorded all the names meanwhile."""
+        if rows.num_rows == 0 and not names:
+            return True
         for wait_s in _waits():
             try:
                 write_deltalake(
@@ -212,18 +212,21 @@ class Lake:
                     rows,
                     mode="append",
                     schema_mode="merge",
-                    partition_by=[_PARTITION] if table.time else None,
+                    partition_by=[PARTITION] if table.time else None,
                     writer_properties=_WRITER,
-                    commit_properties=properties,
+                    commit_properties=CommitProperties(app_transactions=[Transaction(name, 1) for name in names]),
                 )
             except CommitFailedError:
-                if transaction and self.has_transaction(table, transaction):
-                    return 0
+                # Of names that two recorded at once, the other's rows are in: ours may repeat keys, never lose any.
+                done = self.recorded(table, names)
+                if names and done == set(names):
+                    return False
+                names = [name for name in names if name not in done]
                 time.sleep(wait_s)
             except DeltaError as error:
                 raise _lake_error(table, error) from error
             else:
-                return int(rows.num_rows)
+                return True
         msg = f"{table.name}: others kept committing; the append was given up after {_ATTEMPTS} attempts"
         raise LakeError(msg)
 
@@ -232,16 +235,16 @@ class Lake:
         name = f"compact:{day}"
         for wait_s in _waits():
             handle = DeltaTable(self._address(table))
-            files = [file for file in _files(handle) if file.day == day]
+            files = [file for file in data_files(handle) if file.day == day]
             if not files or (len(files) == 1 and handle.transaction_version(name) is not None):
                 return False
-            rows = _latest(table, _read(table, files)).sort(table.key).collect()
+            rows = latest_of_key(table, read(table, files)).sort(table.key).collect()
             try:
                 write_deltalake(
                     handle,
-                    _canonical(table, rows),
+                    canonical(table, rows),
                     mode="overwrite",
-                    predicate=f"{_PARTITION} = '{day}'",
+                    predicate=f"{PARTITION} = '{day}'",
                     target_file_size=_ONE_FILE_BYTES,
                     writer_properties=_WRITER,
                     commit_properties=CommitProperties(app_transactions=[Transaction(name, handle.version())]),
@@ -265,79 +268,8 @@ def _lake_error(table: Table, error: Exception) -> LakeError:
     return LakeError(f"{table.name}: {str(error).splitlines()[0]}")
 
 
-def _canonical(table: Table, rows: pa.Table | pl.DataFrame) -> pa.Table:
-    """Rows in the table's own columns, order and types, with the partition column beside them."""
-    arrow = rows.to_arrow(compat_level=pl.CompatLevel.oldest()) if isinstance(rows, pl.DataFrame) else rows
-    unknown = set(arrow.column_names) - set(table.schema.names)
-    if unknown:
-        msg = f"{table.name} has no column {', '.join(sorted(unknown))}"
-        raise LakeError(msg)
-    columns = [_column(table, field, arrow) for field in table.schema]
-    schema = table.schema
-    if table.time is not None:
-        columns.append(pc.cast(columns[schema.get_field_index(table.time)], pa.date32()))
-        schema = schema.append(pa.field(_PARTITION, pa.date32(), nullable=False))
-    return pa.table(columns, schema=schema)
-
-
-def _column(table: Table, field: pa.Field, rows: pa.Table) -> pa.ChunkedArray:
-    position = rows.schema.get_field_index(field.name)
-    if position < 0:
-        column = pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-    else:
-        try:
-            column = rows.column(position).cast(field.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            msg = f"{table.name}.{field.name}: {str(error).splitlines()[0]}"
-            raise LakeError(msg) from error
-    if column.null_count and not field.nullable:
-        msg = f"{table.name}.{field.name} must not be null"
-        raise LakeError(msg)
-    return column
-
-
-def _files(handle: DeltaTable, since: datetime | None = None, until: datetime | None = None) -> list[_File]:
-    """Files of the handle's version that may hold rows of the days asked for, in commit order."""
-    actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
-    actions.sort(key=lambda action: (action["modification_time"], action["path"]))
-    root = handle.table_uri.removeprefix("file://").rstrip("/")
-    files = [
-        _File(f"{root}/{a['path']}", a.get(f"partition.{_PARTITION}"), a["num_records"] or 0, a["size_bytes"])
-        for a in actions
-    ]
-    first, last = _day(since), _day(until)
-    return [
-        file
-        for file in files
-        if file.day is None or ((first is None or file.day >= first) and (last is None or file.day <= last))
-    ]
-
-
-def _day(moment: datetime | None) -> date | None:
-    return None if moment is None else moment.astimezone(UTC).date()
-
-
-def _read(table: Table, files: list[_File]) -> pl.LazyFrame:
-    empty = pl.from_arrow(table.schema.empty_table())
-    assert isinstance(empty, pl.DataFrame)  # noqa: S101 - tells mypy what a table becomes
-    if not files:
-        return empty.lazy()
-    return pl.scan_parquet(
-        [file.uri for file in files],
-        schema=empty.schema,
-        hive_partitioning=False,
-        missing_columns="insert",
-        extra_columns="ignore",
-    )
-
-
-def _latest(table: Table, rows: pl.LazyFrame) -> pl.LazyFrame:
-    ordered = rows.sort("received_at", maintain_order=True)
-    return ordered.unique(table.key, keep="last", maintain_order=True)
-
-
 def _stats(name: str, handle: DeltaTable) -> TableStats:
-    files = _files(handle)
+    files = data_files(handle)
     days = sorted(file.day for file in files if file.day is not None)
     return TableStats(
         name=name,
