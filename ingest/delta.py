@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Final
+from urllib.parse import unquote
 
 import polars as pl
 import pyarrow as pa
@@ -63,7 +64,9 @@ def data_files(handle: DeltaTable, since: datetime | None = None, until: datetim
     """Files of the handle's version that may hold rows of the days asked for, in commit order."""
     actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
     actions.sort(key=lambda action: (action["modification_time"], action["path"]))
-    root = handle.table_uri.removeprefix("file://").rstrip("/")
+    root = handle.table_uri.rstrip("/")
+    if root.startswith(("file://", "/")):
+        root = unquote(root.removeprefix("file://"))
     files = [
         DataFile(f"{root}/{a['path']}", a.get(f"partition.{PARTITION}"), a["num_records"] or 0, a["size_bytes"])
         for a in actions
