@@ -1,0 +1,173 @@
+"""A scorecard: how alarms did against failures, as numbers for a machine and as a table for a reader."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+
+from rich.table import Table
+
+__all__ = ["Attribution", "LeadScore", "Scorecard", "scorecard_table"]
+
+_NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class LeadScore:
+    """Counts and rates at one lead; a rate is None where it has no denominator.
+
+    Attributes:
+        lead_h: hours before the failure by which the alarm must stand.
+        caught: failures caught.
+        precision: caught / (caught + false alarms).
+        recall: caught / failures.
+        f1: their harmonic mean, 0 where nothing was caught.
+        f1_low, f1_high: bootstrap interval of 90 % over links.
+        precision_at_base_rate: precision where modules fail at the base rate: recall and the rate of false alarms
+            are kept, the failures are not.
+    """
+
+    lead_h: int
+    caught: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    f1_low: float | None
+    f1_high: float | None
+    precision_at_base_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Whether what the alarms said was wrong was wrong, over failures caught at the shortest lead.
+
+    Each share is None where the alarms or the tickets do not say. The last alarm before the failure counts.
+
+    Attributes:
+        type_accuracy: failure type right.
+        unit_accuracy: module or fibre right; an alarm that abstains is left out.
+        end_accuracy: of failed modules, the alarm stood on the right end.
+        fault_unit_accuracy: module or fibre right, and of a module its end.
+        action_accuracy: the first action is the one that helped.
+        type_confusion: true type, then alarmed type, then count.
+        unit_confusion: true fault unit, then alarmed one, then count.
+    """
+
+    type_accuracy: float | None = None
+    unit_accuracy: float | None = None
+    end_accuracy: float | None = None
+    fault_unit_accuracy: float | None = None
+    action_accuracy: float | None = None
+    type_confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unit_confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """What the judge found of one set of alarms over [start, end).
+
+    Attributes:
+        alarms: raised in the period.
+        failures: counted failures in the period; ``uncounted`` says how many tickets were not, and why.
+        modules: optical cages with inventory in the period (all optical link ends where there is no inventory).
+        module_weeks: modules times weeks.
+        false_alarms: at most one a link and day.
+        lead_times_h: hours between the first hit and the failure, for each failure caught at any lead.
+        lead_quantiles_h: quantiles of them.
+        attribution: whether type, fault unit, end and action were right.
+        alarms_by_day, false_by_day: counts by UTC day.
+    """
+
+    name: str
+    start: datetime
+    end: datetime
+    alarms: int
+    failures: int
+    uncounted: Mapping[str, int]
+    modules: int
+    module_weeks: float
+    false_alarms: int
+    false_per_1000_module_weeks: float | None
+    base_rate_per_year: float
+    leads: tuple[LeadScore, ...]
+    lead_times_h: tuple[float, ...] = ()
+    lead_quantiles_h: Mapping[str, float] = field(default_factory=dict)
+    attribution: Attribution = Attribution()
+    alarms_by_day: Mapping[date, int] = field(default_factory=dict)
+    false_by_day: Mapping[date, int] = field(default_factory=dict)
+
+    def at(self, lead_h: int) -> LeadScore:
+        """The score at one lead; KeyError names a lead that was not judged."""
+        for score in self.leads:
+            if score.lead_h == lead_h:
+                return score
+        raise KeyError(lead_h)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON: times in ISO 8601, no NaN, what is not known is null."""
+        values = asdict(self)
+        values |= {"start": self.start.isoformat(), "end": self.end.isoformat()}
+        for name in ("alarms_by_day", "false_by_day"):
+            values[name] = {day.isoformat(): count for day, count in values[name].items()}
+        values["leads"] = {f"{score.lead_h}h": asdict(score) for score in self.leads}
+        values["lead_times_h"] = [round(hours, 3) for hours in self.lead_times_h]
+        return values
+
+    def metrics(self) -> dict[str, float]:
+        """The numbers alone, flat, for a tracker; what is not known is left out."""
+        flat = {
+            f"{name}_{score.lead_h}h": getattr(score, name)
+            for score in self.leads
+            for name in ("precision", "recall", "f1", "precision_at_base_rate")
+        }
+        flat |= {name: getattr(self, name) for name in ("failures", "false_alarms", "false_per_1000_module_weeks")}
+        flat |= {name: value for name, value in asdict(self.attribution).items() if name.endswith("_accuracy")}
+        return {name: float(value) for name, value in flat.items() if value is not None}
+
+
+def _share(value: float | None) -> str:
+    return _NONE if value is None else f"{value:.2f}"
+
+
+def _f1(score: LeadScore) -> str:
+    if score.f1 is None or score.f1_low is None or score.f1_high is None:
+        return _share(score.f1)
+    return f"{score.f1:.2f} ({score.f1_low:.2f} to {score.f1_high:.2f})"
+
+
+def _rows(card: Scorecard) -> list[tuple[str, str]]:
+    """Label and value of each line, in the order read."""
+    rows = [("failures", f"{card.failures}"), ("alarms raised", f"{card.alarms}")]
+    for score in card.leads:
+        lead = f"at {score.lead_h} h"
+        rows += [
+            (f"F1 {lead} (90 %)", _f1(score)),
+            (f"precision {lead}", _share(score.precision)),
+            (f"recall {lead}", _share(score.recall)),
+            (f"precision {lead}, {card.base_rate_per_year:.0%} a year", _share(score.precision_at_base_rate)),
+        ]
+    per_1000 = card.false_per_1000_module_weeks
+    rows.append(("false alarms", f"{card.false_alarms}"))
+    rows.append(("false per 1,000 modules and week", _NONE if per_1000 is None else f"{per_1000:.2f}"))
+    quantiles = " / ".join(f"{hours:.0f}" for hours in card.lead_quantiles_h.values())
+    told = card.attribution
+    return [
+        *rows,
+        ("lead time h, 10 / 50 / 90 %", quantiles or _NONE),
+        ("failure type right", _share(told.type_accuracy)),
+        ("module or fibre right", _share(told.unit_accuracy)),
+        ("end of a failed module right", _share(told.end_accuracy)),
+        ("fault unit right", _share(told.fault_unit_accuracy)),
+        ("first action right", _share(told.action_accuracy)),
+    ]
+
+
+def scorecard_table(*cards: Scorecard, title: str = "Scorecard") -> Table:
+    """Scorecards side by side, one column each; the first one's lines decide."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for card in cards:
+        table.add_column(card.name, justify="right")
+    columns = [dict(_rows(card)) for card in cards]
+    for label, _ in _rows(cards[0]):
+        table.add_row(label, *(column.get(label, _NONE) for column in columns))
+    return table
