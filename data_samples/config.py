@@ -1,0 +1,143 @@
+"""What a synthetic fleet is made of: every number with its source, or [judgement] where there is none.
+
+Sources: [table] per-lane limits and alarm thresholds of published modules; [FEC] binomial codeword
+arithmetic of RS(544,514) and RS(528,514); [CorrOpt] SIGCOMM 2017; [OCP] Facebook, OCP 2018;
+[SFF] SFF-8472, SFF-8636 and CMIS register scaling; [SONiC] its DOM test plan.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+
+from ingest.schema import FailureType
+
+__all__ = ["KINDS", "FleetConfig", "FleetSummary", "Kind"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of failure comes about.
+
+    Attributes:
+        share: of all failures (contamination first, then lasers: field studies disagree on the rest) [judgement].
+        sudden: part of them that come without any precursor [judgement].
+        lead_days: median time from onset to `FleetConfig.reach_db` of lost margin for the gradual rest [judgement].
+        spread: sigma of that time's lognormal [judgement].
+    """
+
+    share: float
+    sudden: float
+    lead_days: float
+    spread: float
+
+
+KINDS: Final[Mapping[FailureType, Kind]] = MappingProxyType(
+    {
+        FailureType.LASER_DEGRADATION: Kind(0.28, 0.28, 5.0, 0.9),
+        FailureType.CONTAMINATION: Kind(0.26, 0.28, 5.0, 0.9),
+        FailureType.FIBER_DAMAGE: Kind(0.11, 0.55, 2.0, 0.7),
+        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.28, 3.5, 0.8),
+        FailureType.MODULE_ELECTRONICS: Kind(0.14, 0.65, 1.5, 0.7),
+        FailureType.LOOSE_SEATING: Kind(0.11, 0.35, 2.5, 0.7),
+    }
+)
+"""The mix of failures; shares sum to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetConfig:
+    """Size, time and temper of a synthetic fleet.
+
+    The default density, about 0.35 failures per link in 40 days, is accelerated about a hundredfold so that a
+    model has something to learn from; a real fleet sees a few per cent a year: ``failures_per_link_year=0.03``.
+    """
+
+    links: int = 300
+    days: int = 40
+    interval_minutes: int = 15
+    seed: int = 1
+    start: datetime = datetime(2026, 3, 1, tzinfo=UTC)
+
+    failures_per_link_year: float = 2.1
+    """Accelerated; real links: 0.01 to 0.03 (module AFR 0.4 to 1.5 % and as much again of fibre) [judgement]."""
+    gradual_fail_share: float = 0.6
+    """Part of gradual onsets that end in a failure: the rest stall, are swapped or outlast the window [judgement]."""
+    reach_db: float = 4.0
+    """Lost margin at the median lead time; a healthy margin is less, so most paths fail before it."""
+    stall_db: float = 4.5
+    """Mean level at which a degradation stops for good, exponential, so at any level [judgement]."""
+    bad_lot_share: float = 0.1
+    bad_lot_factor: float = 5.0
+    """Hazard of a module of a bad lot; bad batches are real, the factor is [judgement]."""
+    infant_days: float = 14.0
+    infant_factor: float = 3.0
+    """Hazard in the first fortnight after a swap [OCP: falls after about two weeks; factor judgement]."""
+
+    benign_per_link_month: float = 0.8
+    """Harmless steps, bends that recover and lone flaps [judgement]."""
+    drains_per_link_month: float = 0.5
+    preventive_per_link_month: float = 0.03
+    disturb_probability: float = 0.35
+    """That hands at a port move its neighbour [judgement]."""
+    heat_waves_per_month: float = 2.0
+    fan_events_per_device_month: float = 0.3
+    gaps_per_device_month: float = 1.2
+    reboots_per_device_month: float = 0.25
+
+    late_hours: float = 48.0
+    """A ticket opens up to this long after the failure [judgement]."""
+    wrong_type: float = 0.10
+    wrong_end: float = 0.08
+    missing_serial: float = 0.03
+    no_fault_found: float = 0.12
+    unknown_port: float = 0.01
+    false_tickets: float = 0.06
+    """Ticket noise: names typed wrong, and tickets about nothing as a share of failures [judgement; high no-trouble-found rates: Facebook, InterPACK 2019]."""
+    first_action_right: float = 0.65
+    """Between 0.5 before and 0.8 after technicians follow advice [CorrOpt]."""
+    fast_repair: float = 0.80
+    """Part repaired within two days; the rest takes four [CorrOpt]."""
+
+    silent_nic: float = 0.35
+    """Servers' ends without any telemetry [judgement]."""
+    copper: float = 0.08
+    """Links on copper: counters, no DOM [judgement]."""
+    ber_exposure: Mapping[str, float] = field(
+        default_factory=lambda: MappingProxyType({"lane": 0.40, "port": 0.35, "none": 0.25})
+    )
+    """Where a port tells its pre-FEC BER [judgement]."""
+    flag_exposure: float = 0.6
+    """Ports whose LOS, fault and CDR flags and read errors are collected [judgement]."""
+    missing: float = 0.012
+    glitch: float = 2e-5
+    stuck: float = 0.04
+    """Missing samples, glitches a cell, ports with a stuck sensor [judgement; SONiC: 0.5 % missing]."""
+
+    @property
+    def steps(self) -> int:
+        """Samples of each port."""
+        return self.days * 24 * 60 // self.interval_minutes
+
+    @property
+    def steps_per_day(self) -> float:
+        """Samples a day."""
+        return 24 * 60 / self.interval_minutes
+
+    def time(self, step: int) -> datetime:
+        """The time of a step; steps before 0 are before the start."""
+        return self.start + timedelta(minutes=self.interval_minutes * step)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSummary:
+    """What was generated. Shares and counts are of the truth, not of the tickets."""
+
+    links: int
+    ports_with_telemetry: int
+    rows: int
+    failures: int
+    without_precursor: int
+    stalled: int
+    tickets: int

@@ -1,0 +1,121 @@
+"""The fabric without its history: devices, interfaces as their systems name them, links and their ends."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from data_samples.config import FleetConfig
+from data_samples.media import COPPER, MEDIA, MIX, Media
+
+__all__ = ["End", "Link", "build_links", "copper_media"]
+
+_PORTS_PER_LEAF: Final = 32
+_NICS_PER_HOST: Final = 8
+_SYSTEMS: Final = ("eos", "nxos", "junos", "sonic")
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link, and what its telemetry tells.
+
+    Attributes:
+        system: eos, nxos, junos, sonic or linux; it decides how interfaces are named.
+        ber: where the pre-FEC BER appears: lane, port (one value on each lane's row) or none.
+        flags: whether LOS, fault, CDR flags and read errors are collected.
+        listed: whether the inventory knows the module.
+    """
+
+    device: str
+    interface: str
+    role: str
+    system: str
+    room: int
+    silent: bool
+    listed: bool
+    ber: str
+    flags: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two ends and what lies between them."""
+
+    index: int
+    ends: tuple[End, End]
+    cable_id: str
+    kind: str
+    media: Media
+
+
+def copper_media(name: str) -> Media:
+    """A copper cable in the shape of a medium; its optical fields are never shown.
+
+    >>> copper_media("400GBASE-CR8").lanes
+    8
+    """
+    model = MEDIA["400GBASE-SR8" if name == COPPER[1] else "100GBASE-SR4"]
+    return Media(**{field: getattr(model, field) for field in model.__dataclass_fields__} | {"name": name})
+
+
+def _interface(system: str, port: int, host_port: int) -> str:
+    """A port's name as the system writes it; ports count from 0.
+
+    >>> _interface("junos", 3, 0), _interface("nxos", 3, 0), _interface("sonic", 3, 0)
+    ('et-0/0/3', 'Ethernet1/4', 'Ethernet24')
+    """
+    names = {
+        "eos": f"Ethernet{port + 1}/1",
+        "nxos": f"Ethernet1/{port + 1}",
+        "junos": f"et-0/0/{port}",
+        "sonic": f"Ethernet{8 * port}",
+        "linux": f"eth{host_port}",
+    }
+    return names[system]
+
+
+def build_links(config: FleetConfig) -> list[Link]:
+    """Every link of the fleet: half of them leaf to spine, half leaf to server, by the seed alone."""
+    rng = np.random.default_rng([config.seed, 1])
+    leaves = max(4, -(-config.links // _PORTS_PER_LEAF))
+    spines = max(4, leaves // 2)
+    used: dict[str, int] = {}
+    return [_link(config, rng, index, leaves, spines, used) for index in range(config.links)]
+
+
+def _link(
+    config: FleetConfig, rng: np.random.Generator, index: int, leaves: int, spines: int, used: dict[str, int]
+) -> Link:
+    copper = bool(rng.random() < config.copper)
+    to_spine = index % 2 == 1 and not copper
+    name = str(rng.choice(COPPER)) if copper else str(rng.choice(list(MIX), p=list(MIX.values())))
+    leaf, upper = index % leaves, (index // leaves) % spines
+    host = used.setdefault("hosts", 0)
+    far = f"spine{upper:02d}" if to_spine else f"gpu{host // _NICS_PER_HOST:04d}"
+    if not to_spine:
+        used["hosts"] = host + 1
+    near = f"leaf{leaf:03d}"
+    ends = tuple(
+        _end(config, rng, device, system, used.setdefault(device, 0), host % _NICS_PER_HOST)
+        for device, system in ((near, _SYSTEMS[leaf % 4]), (far, _SYSTEMS[upper % 2] if to_spine else "linux"))
+    )
+    for device in (near, far):
+        used[device] += 1
+    media = copper_media(name) if copper else MEDIA[name]
+    return Link(index, (ends[0], ends[1]), f"C{index:05d}", "dac" if copper else "fiber", media)
+
+
+def _end(config: FleetConfig, rng: np.random.Generator, device: str, system: str, port: int, host_port: int) -> End:
+    nic = system == "linux"
+    silent = bool(nic and rng.random() < config.silent_nic)
+    return End(
+        device=device,
+        interface=_interface(system, port, host_port),
+        role="nic" if nic else "switch",
+        system=system,
+        room=sum(map(ord, device)) % 2,
+        silent=silent,
+        listed=not silent or bool(rng.random() < 0.5),  # noqa: PLR2004 (servers' modules are half known)
+        ber=str(rng.choice(list(config.ber_exposure), p=list(config.ber_exposure.values()))),
+        flags=bool(rng.random() < config.flag_exposure),
+    )
