@@ -1,0 +1,1 @@
+"""Baselines: what a fleet without a model could do, judged on the same events."""
