@@ -133,7 +133,7 @@ class Lake:
         """As ``scan``, but of equal keys only the row received last."""
         rows = self.scan(table, since=since, until=until)
         if columns is not None:
-            rows = rows.select(dict.fromkeys((*columns, *table.key, "received_at")))
+            rows = rows.select(list(dict.fromkeys((*columns, *table.key, "received_at"))))
         rows = latest_of_key(table, rows)
         return rows if columns is None else rows.select(columns)
 
