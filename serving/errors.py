@@ -5,6 +5,7 @@
     + NoScoresError       503 nothing was scored yet: wait for the first run, do not act
     + StaleScoresError    503 the scheduled run is late: act on nothing, look at `forelight score`
     + NotReadyError       503 `reasons` says what is missing
+    + ScoresUnavailableError 503 a run was applied and its scores cannot be read: look at the lake
     + StoreError          503 the alarm store cannot be used: fix the database
     + AlarmNotFoundError  404 no such alarm
     + TransceiverNotFoundError 404 no such module in the latest scores
@@ -32,6 +33,7 @@ __all__ = [
     "ProblemError",
     "QueryError",
     "RunOrderError",
+    "ScoresUnavailableError",
     "ServingError",
     "StaleScoresError",
     "StoreError",
@@ -81,6 +83,13 @@ class NotReadyError(ProblemError):
 
     status, kind, title = 503, "not-ready", "Not ready"
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "10"}
+
+
+class ScoresUnavailableError(ProblemError):
+    """The latest run's scores are not to be had from the lake."""
+
+    status, kind, title = 503, "scores-unavailable", "Scores unavailable"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "60"}
 
 
 class StoreError(ProblemError):

@@ -1,0 +1,78 @@
+"""The REST service, built from its settings; nothing is read from the environment here."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from importlib.metadata import version
+from typing import Final
+
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+
+from ingest.lake import Lake
+from serving import problems
+from serving.alarms import utc_now
+from serving.auth import OperatorToken
+from serving.deps import Services
+from serving.metrics import Metrics, MetricsMiddleware
+from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
+from serving.routes import alarms, health, transceivers
+from serving.settings import Settings
+from serving.snapshot import LatestScores
+from serving.store import AlarmStore
+
+__all__ = ["create_app"]
+
+_BODY_BYTES: Final = 65_536  # a reason is 500 characters; nothing larger is asked for yet
+_ABOUT: Final = (
+    "Which optical transceivers will fail, and how, about a day ahead. "
+    "Scores that are stale or missing are answered with 503: they are no all-clear."
+)
+
+
+def create_app(
+    settings: Settings,
+    store: AlarmStore | None = None,
+    *,
+    token: OperatorToken | None = None,
+    open_reads: bool = True,
+    clock: Callable[[], datetime] = utc_now,
+) -> FastAPI:
+    """Build the application.
+
+    Args:
+        settings: where lake and store are, and when scores are stale.
+        store: an open store, which stays the caller's; one of the settings' by default.
+        token: without it nothing can be changed over HTTP.
+        open_reads: whether reading needs no token, as on loopback.
+        clock: what is now.
+    """
+    own = store is None
+    store = AlarmStore(settings.database_url, clock=clock) if store is None else store
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        if own:
+            await run_in_threadpool(store.open)
+        yield
+        if own:
+            store.close()
+
+    app = FastAPI(
+        title="forelight",
+        description=_ABOUT,
+        version=version("forelight"),
+        docs_url=None,  # its page loads scripts from a CDN: useless off-network, and not ours
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    scores = LatestScores(store, Lake(settings.lake_uri))
+    app.state.services = Services(settings, store, scores, clock, token, open_reads)
+    app.state.metrics = Metrics(store, clock)
+    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES)
+    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
+    problems.install(app)
+    for router in (alarms.router, transceivers.router, health.router):
+        app.include_router(router)
+    return app

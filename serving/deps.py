@@ -1,0 +1,98 @@
+"""What routes depend on, so that a route's signature reads as a sentence."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+from fastapi.concurrency import run_in_threadpool
+
+from serving.alarms import ScoreRun, fresh
+from serving.auth import OperatorToken, check_operator
+from serving.errors import QueryError
+from serving.settings import Settings
+from serving.snapshot import LatestScores, Snapshot
+from serving.store import AlarmStore
+
+__all__ = [
+    "FreshRunDep",
+    "FreshSnapshotDep",
+    "Services",
+    "ServicesDep",
+    "StoreDep",
+    "no_query",
+    "operator",
+    "reader",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything an application works with, in one value on its state.
+
+    Attributes:
+        open_reads: whether reading needs no token; true on loopback only.
+    """
+
+    settings: Settings
+    store: AlarmStore
+    scores: LatestScores
+    clock: Callable[[], datetime]
+    token: OperatorToken | None
+    open_reads: bool
+
+    def fresh(self, run: ScoreRun | None) -> ScoreRun:
+        """The run, or an error where it is none to act on."""
+        return fresh(run, now=self.clock(), stale_after_s=self.settings.stale_after_s)
+
+
+async def _services(request: Request) -> Services:
+    found = request.app.state.services
+    assert isinstance(found, Services)  # noqa: S101 - create_app sets it
+    return found
+
+
+ServicesDep = Annotated[Services, Depends(_services)]
+_Authorization = Annotated[str | None, Header(include_in_schema=False)]
+
+
+async def _store(services: ServicesDep) -> AlarmStore:
+    return services.store
+
+
+StoreDep = Annotated[AlarmStore, Depends(_store)]
+
+
+async def _fresh_run(services: ServicesDep) -> ScoreRun:
+    """The latest run; stale or missing scores end the request here."""
+    return services.fresh(await run_in_threadpool(services.store.latest_run))
+
+
+async def _fresh_snapshot(services: ServicesDep) -> Snapshot:
+    """The scores in memory; stale or missing ones end the request here."""
+    snapshot = await services.scores.get()
+    services.fresh(snapshot.run)
+    return snapshot
+
+
+FreshRunDep = Annotated[ScoreRun, Depends(_fresh_run)]
+FreshSnapshotDep = Annotated[Snapshot, Depends(_fresh_snapshot)]
+
+
+async def operator(services: ServicesDep, authorization: _Authorization = None) -> None:
+    """Only the operator may go on."""
+    check_operator(services.token, authorization)
+
+
+async def reader(services: ServicesDep, authorization: _Authorization = None) -> None:
+    """Anybody on loopback, and elsewhere who has the token."""
+    if not services.open_reads:
+        check_operator(services.token, authorization)
+
+
+async def no_query(request: Request) -> None:
+    """A route without parameters refuses any."""
+    if unknown := sorted(request.query_params.keys()):
+        msg = f"there is no parameter {', '.join(repr(name) for name in unknown)} here"
+        raise QueryError(msg)

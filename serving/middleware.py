@@ -1,0 +1,73 @@
+"""What stands around every request: headers on its answer, a limit on its body."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from fastapi import HTTPException
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["SECURITY_HEADERS", "BodyLimitMiddleware", "SecurityHeadersMiddleware"]
+
+SECURITY_HEADERS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""OWASP's set for a REST service; an answer may set its own value of each."""
+
+
+class SecurityHeadersMiddleware:
+    """Adds what an answer does not have."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; its answer gets the headers."""
+
+        async def adding(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self.app(scope, receive, adding)
+
+
+class BodyLimitMiddleware:
+    """Refuses a longer body, by what it says of itself and by what comes; FastAPI's own answers in plain text."""
+
+    def __init__(self, app: ASGIApp, limit_bytes: int) -> None:
+        self.app = app
+        self.limit_bytes = limit_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with a receiver that counts.
+
+        Raises:
+            HTTPException: 413, inside the application, which makes a problem of it.
+        """
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        said = Headers(scope=scope).get("content-length", "0")
+        announced = int(said) if said.isdecimal() else 0
+        received = 0
+
+        def check(size: int) -> None:
+            if size > self.limit_bytes:
+                raise HTTPException(413, f"a body has {self.limit_bytes} bytes at most")
+
+        async def counting() -> Message:
+            nonlocal received
+            check(announced)
+            message = await receive()
+            received += len(message.get("body", b""))
+            check(received)
+            return message
+
+        await self.app(scope, counting, send)

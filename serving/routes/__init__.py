@@ -1,0 +1,1 @@
+"""One resource a module; `serving.app` puts them together."""

@@ -1,0 +1,88 @@
+"""Whether the service lives, is ready, and which it is."""
+
+from collections.abc import Iterator
+from importlib.metadata import version as installed_version
+from typing import Final
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from serving import migrate
+from serving.alarms import ScoreRun
+from serving.deps import Services, ServicesDep, StoreDep, no_query
+from serving.errors import NoScoresError, NotReadyError, ProblemError, StaleScoresError
+from serving.problems import problem_responses
+from serving.schemas import Version
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["health"], dependencies=[Depends(no_query)])
+API: Final = "v1"
+
+
+@router.get("/livez")
+async def livez() -> dict[str, str]:
+    """The process answers; says nothing of what it knows."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", responses=problem_responses(503))
+async def readyz(services: ServicesDep) -> dict[str, str]:
+    """Everything that an answer rests on is there: store, schema, model and fresh scores."""
+    reasons = list(await run_in_threadpool(lambda: tuple(_store_reasons(services))))
+    try:
+        await services.scores.get()
+    except ProblemError as error:
+        reasons.append(str(error))
+    if reasons:
+        msg = "; ".join(dict.fromkeys(reasons))
+        raise NotReadyError(msg, reasons=list(dict.fromkeys(reasons)))
+    return {"status": "ready"}
+
+
+@router.get("/version")
+async def version(store: StoreDep) -> Version:
+    """This program, its schema, and the model whose scores it serves."""
+    run = await run_in_threadpool(store.latest_run)
+    return Version(
+        version=installed_version("forelight"),
+        api=API,
+        schema_revision=await run_in_threadpool(store.revision),
+        model_name=None if run is None else run.model_name,
+        model_version=None if run is None else run.model_version,
+        scored_at=None if run is None else run.at,
+    )
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    """For Prometheus."""
+    text = await run_in_threadpool(request.app.state.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+def _store_reasons(services: Services) -> Iterator[str]:
+    """What is missing in the store, each in words."""
+    try:
+        found, needed = services.store.revision(), migrate.head_revision()
+        if found != needed:
+            yield f"the alarm store's schema is {found or 'missing'}, not {needed}"
+            return
+        yield from _run_reasons(services, services.store.latest_run())
+    except ProblemError as error:
+        yield str(error)
+
+
+def _run_reasons(services: Services, run: ScoreRun | None) -> Iterator[str]:
+    try:
+        run = services.fresh(run)
+    except (NoScoresError, StaleScoresError) as error:
+        yield str(error)
+        return
+    if not run.model_version:
+        yield "the latest run does not say which model made it"
+    if run.newest_data_at is not None:
+        age_s = (run.at - run.newest_data_at).total_seconds()
+        if age_s > services.settings.stale_after_s:
+            yield f"the newest reading was {age_s:.0f} s old when it was scored"
