@@ -35,10 +35,10 @@ class Kind:
 
 KINDS: Final[Mapping[FailureType, Kind]] = MappingProxyType(
     {
-        FailureType.LASER_DEGRADATION: Kind(0.28, 0.28, 5.0, 0.9),
-        FailureType.CONTAMINATION: Kind(0.26, 0.28, 5.0, 0.9),
+        FailureType.LASER_DEGRADATION: Kind(0.28, 0.32, 5.0, 0.9),
+        FailureType.CONTAMINATION: Kind(0.26, 0.32, 5.0, 0.9),
         FailureType.FIBER_DAMAGE: Kind(0.11, 0.55, 2.0, 0.7),
-        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.28, 3.5, 0.8),
+        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.32, 3.5, 0.8),
         FailureType.MODULE_ELECTRONICS: Kind(0.14, 0.65, 1.5, 0.7),
         FailureType.LOOSE_SEATING: Kind(0.11, 0.35, 2.5, 0.7),
     }
@@ -94,7 +94,8 @@ class FleetConfig:
     no_fault_found: float = 0.12
     unknown_port: float = 0.01
     false_tickets: float = 0.06
-    """Ticket noise: names typed wrong, and tickets about nothing as a share of failures [judgement; high no-trouble-found rates: Facebook, InterPACK 2019]."""
+    """Ticket noise: names typed wrong, and tickets about nothing as a share of failures [judgement; that most
+    failure analyses find no failed optic: Facebook, InterPACK 2019]."""
     first_action_right: float = 0.65
     """Between 0.5 before and 0.8 after technicians follow advice [CorrOpt]."""
     fast_repair: float = 0.80

@@ -73,7 +73,9 @@ class Environment:
             if room in (-1, end.room):
                 heat += degrees * _hump(step, first, length)
         for _ in range(rng.poisson(config.fan_events_per_device_month * months)):
-            heat += rng.uniform(5, 14) * _hump(step, rng.integers(config.steps), int(rng.uniform(1, 48) * day / 24))
+            heat += rng.uniform(5, 14) * _hump(
+                step, int(rng.integers(config.steps)), int(rng.uniform(1, 48) * day / 24)
+            )
         gap = np.zeros(config.steps, bool)
         for _ in range(rng.poisson(config.gaps_per_device_month * months)):
             first = int(rng.integers(config.steps))

@@ -1,8 +1,6 @@
 """Writes a fleet's life as an operator would export it: telemetry parts and the tables beside them."""
 
-import zlib
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +18,8 @@ from data_samples.readings import Readings, darken, read_link, spoil
 __all__ = ["COLUMNS", "write_telemetry"]
 
 _LINKS_PER_PART: Final = 32
+_FLAPS_AT_LIMIT: Final = 0.02
+"""Flaps a step at the FEC limit, none a decade below [judgement]."""
 _LOS_DBM: Final = -30.0
 """Loss of signal is asserted at this power (SR4: assert -30, release -9 dBm)."""
 
@@ -74,7 +74,9 @@ def _tables(history: History, state: State) -> Iterator[pa.Table]:
     """One table for each end that has telemetry."""
     config = history.config
     times = (port_time(history, state, 0), port_time(history, state, 1))
-    for end, readings in enumerate(read_link(history, state)):
+    ends = read_link(history, state)
+    _flap_at_the_limit(history, state, ends, times)
+    for end, readings in enumerate(ends):
         if state.link.ends[end].silent:
             continue
         rng = np.random.default_rng([config.seed, 10, state.link.index, end])
@@ -85,9 +87,21 @@ def _tables(history: History, state: State) -> Iterator[pa.Table]:
         yield _table(history, state, end, times[end], readings, counters | flags)
 
 
+def _flap_at_the_limit(
+    history: History, state: State, ends: tuple[Readings, Readings], times: tuple[PortTime, PortTime]
+) -> None:
+    """A link near its limit goes down and up between two polls; both ends count it."""
+    rng = np.random.default_rng([history.config.seed, 12, state.link.index])
+    for readings in ends:
+        beyond = readings["port_ber"][0] - np.float32(np.log10(state.link.media.ber_limit))
+        flaps = rng.poisson(_FLAPS_AT_LIMIT * np.clip(beyond + 1.0, 0.0, 2.0)) * times[0].up
+        for time in times:
+            time.flaps += flaps
+
+
 def _flags(rng: np.random.Generator, readings: Readings, time: PortTime) -> dict[str, Column]:
     """What the module says of itself: light lost, transmitter broken, clock not recovered."""
-    los = (readings["rx_power_dbm"] < _LOS_DBM).any(axis=0)
+    los: NDArray[np.bool_] = np.any(readings["rx_power_dbm"] < _LOS_DBM, axis=0)
     return {
         "rx_los": los,
         "tx_fault": time.fault,
@@ -129,7 +143,8 @@ def _table(
 
 
 def _times(start_s: float, minutes: int, keep: NDArray[np.int64]) -> NDArray[np.datetime64]:
-    return np.datetime64(int(start_s), "s").astype("datetime64[us]") + keep * np.timedelta64(minutes * 60_000_000, "us")
+    us = int(start_s * 1_000_000) + keep * (minutes * 60_000_000)
+    return us.astype("datetime64[us]")
 
 
 def _constant(text: str, rows: int) -> pa.DictionaryArray:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_samples.config import KINDS, FleetConfig
+from data_samples.media import Media
 from ingest.schema import FailureType
 
 __all__ = ["DEAD_DB", "Fault", "gradual", "step", "sudden"]
@@ -59,6 +60,17 @@ class Fault:
         return begin, self.level_db[begin - self.onset : max(end, begin) - self.onset]
 
 
+_HEADROOM_DB: Final = 1.4
+"""What power control hides of a laser's ageing comes on top of the margin."""
+_BOTH_WAYS: Final = (FailureType.FIBER_DAMAGE, FailureType.LOOSE_SEATING)
+"""A bend and a loose module disturb both directions."""
+_EYE_ONLY, _DIRT_ON_SOME, _DIRT_COVERS = 0.3, 0.5, 0.6
+"""EML failures that power does not show; dirt that covers some lanes of a parallel fibre, and how many [judgement]."""
+_MOSTLY_WORSE, _RECOVERS, _HITS_BOTH = 0.7, 0.5, 0.3
+"""Of harmless steps [judgement]."""
+_SHAKES: Final = {"seat": 0.05, "host": 0.01}
+"""Flaps and failed reads a step and dB [judgement]."""
+
 _MODES: Final = {
     FailureType.LASER_DEGRADATION: "laser",
     FailureType.CONTAMINATION: "path",
@@ -69,94 +81,82 @@ _MODES: Final = {
 }
 
 
-def _fault(
-    rng: np.random.Generator,
-    kind: FailureType,
-    end: int,
-    lanes: int,
-    onset: int,
-    level: NDArray[np.float32],
-    config: FleetConfig,
-    laser: str,
-) -> Fault:
-    both = kind in (FailureType.FIBER_DAMAGE, FailureType.LOOSE_SEATING)
-    directions = (True, True) if both else (end == 1, end == 0)  # light that arrives at `end`
-    mode = _MODES[kind]
-    if mode == "laser" and laser == "eml" and rng.random() < 0.3:  # noqa: PLR2004 (extinction ratio is invisible in power)
-        mode = "eye"
-    return Fault(
-        kind, mode, end, directions, _lanes(rng, kind, lanes, laser), onset, level, config.steps,
-        shakes={"seat": 0.05, "host": 0.01}.get(mode, 0.0), seed=int(rng.integers(2**31)),
-    )  # fmt: skip
-
-
-def _lanes(rng: np.random.Generator, kind: FailureType, lanes: int, laser: str) -> NDArray[np.bool_]:
-    """A VCSEL, modulator or detector fails alone; one laser of silicon photonics feeds half of the lanes."""
-    mask = np.ones(lanes, bool)
-    if kind is FailureType.LASER_DEGRADATION and laser == "siph":
-        mask[:] = False
-        half = int(rng.integers(2)) * lanes // 2
-        mask[half : half + lanes // 2] = True
-    elif kind in (FailureType.LASER_DEGRADATION, FailureType.RECEIVER_DEGRADATION):
-        mask[:] = False
-        mask[rng.integers(lanes)] = True
-    elif kind is FailureType.CONTAMINATION and laser in ("vcsel", "siph") and rng.random() < 0.5:  # noqa: PLR2004 (parallel fibre: dirt covers some)
-        mask = rng.random(lanes) < 0.6  # noqa: PLR2004
-        mask[rng.integers(lanes)] = True
-    return mask
-
-
 def sudden(
-    rng: np.random.Generator, kind: FailureType, end: int, lanes: int, onset: int, config: FleetConfig, laser: str
+    rng: np.random.Generator, config: FleetConfig, media: Media, kind: FailureType, end: int, onset: int
 ) -> Fault:
     """From nothing to dead between two samples."""
     level = np.full(config.steps - onset, DEAD_DB, np.float32)
-    return _fault(rng, kind, end, lanes, onset, level, config, laser)
+    return _fault(rng, media, kind, end, onset, level)
 
 
 def gradual(
-    rng: np.random.Generator, kind: FailureType, end: int, lanes: int, onset: int, config: FleetConfig, laser: str
+    rng: np.random.Generator, config: FleetConfig, media: Media, kind: FailureType, end: int, onset: int
 ) -> Fault:
     """A path that grows towards `reach_db` in about the kind's lead time, pausing and perhaps stopping for good."""
     traits, steps = KINDS[kind], config.steps - onset
     tau = max(4.0, rng.lognormal(np.log(traits.lead_days), traits.spread) * config.steps_per_day)
-    reach = config.reach_db * (1.4 if kind is FailureType.LASER_DEGRADATION else 1.0)
-    active = _clock(rng, steps, tau)
-    clock = np.cumsum(active) / tau
-    mean = np.diff(reach * clock ** rng.uniform(0.7, 2.8), prepend=0.0)
-    eta = 1.0 / (_IG_CV**2 * reach)
-    grown = rng.wald(np.maximum(mean, 1e-7), eta * np.maximum(mean, 1e-7) ** 2)
-    level = np.cumsum(np.where(active, grown, 0.0))
+    reach = config.reach_db + (_HEADROOM_DB if _MODES[kind] == "laser" and media.laser != "vcsel" else 0.0)
+    level = _path(rng, steps, tau, reach)
     if kind is FailureType.CONTAMINATION:
         level += rng.uniform(0.0, 1.5)
-    stall = rng.exponential(config.stall_db)
-    level = np.minimum(level, stall)
-    if kind in (FailureType.FIBER_DAMAGE, FailureType.LOOSE_SEATING):
+    stall = rng.exponential(config.stall_db * reach / config.reach_db)
+    stalled = bool(level[-1] >= stall)
+    level = np.minimum(level, min(stall, DEAD_DB))
+    if kind in _BOTH_WAYS:
         level *= _intermittent(rng, steps)
-    fault = _fault(rng, kind, end, lanes, onset, np.minimum(level, DEAD_DB).astype(np.float32), config, laser)
-    fault.stalled = bool(level[-1] >= stall)
+    fault = _fault(rng, media, kind, end, onset, level.astype(np.float32))
+    fault.stalled = stalled
     return fault
 
 
-def step(rng: np.random.Generator, lanes: int, onset: int, config: FleetConfig) -> Fault:
-    """A harmless change of path loss, either way, for good or for some hours."""
-    size = rng.uniform(0.15, 0.9) * (1 if rng.random() < 0.7 else -1)  # noqa: PLR2004 (mostly worse)
+def step(rng: np.random.Generator, config: FleetConfig, media: Media, onset: int) -> Fault:
+    """A harmless change of path loss, either way, for good or for some hours; 0.15 to 0.9 dB [judgement]."""
+    size = rng.uniform(0.15, 0.9) * (1 if rng.random() < _MOSTLY_WORSE else -1)
     level = np.full(config.steps - onset, size, np.float32)
-    if rng.random() < 0.5:  # noqa: PLR2004 (half recover)
+    if rng.random() < _RECOVERS:
         level[max(1, int(rng.exponential(10) * config.steps_per_day / 24)) :] = 0.0
-    end, both = int(rng.integers(2)), bool(rng.random() < 0.3)  # noqa: PLR2004
+    end, both = int(rng.integers(2)), bool(rng.random() < _HITS_BOTH)
     directions = (True, True) if both else (end == 1, end == 0)
-    return Fault(
-        FailureType.CONTAMINATION,
-        "path",
-        end,
-        directions,
-        np.ones(lanes, bool),
-        onset,
-        level,
-        config.steps,
-        benign=True,
-    )
+    lanes = np.ones(media.lanes, bool)
+    return Fault(FailureType.CONTAMINATION, "path", end, directions, lanes, onset, level, config.steps, benign=True)
+
+
+def _fault(
+    rng: np.random.Generator, media: Media, kind: FailureType, end: int, onset: int, level: NDArray[np.float32]
+) -> Fault:
+    directions = (True, True) if kind in _BOTH_WAYS else (end == 1, end == 0)  # else: light that arrives at `end`
+    mode = _MODES[kind]
+    if mode == "laser" and media.laser == "eml" and rng.random() < _EYE_ONLY:
+        mode = "eye"
+    fault = Fault(kind, mode, end, directions, _lanes(rng, kind, media), onset, level, onset + len(level))
+    fault.shakes, fault.seed = _SHAKES.get(mode, 0.0), int(rng.integers(2**31))
+    return fault
+
+
+def _lanes(rng: np.random.Generator, kind: FailureType, media: Media) -> NDArray[np.bool_]:
+    """A VCSEL, modulator or detector fails alone; one laser of silicon photonics feeds half of the lanes."""
+    lanes = media.lanes
+    mask = np.zeros(lanes, bool)
+    if kind is FailureType.LASER_DEGRADATION and media.laser == "siph":
+        half = int(rng.integers(2)) * lanes // 2
+        mask[half : half + lanes // 2] = True
+    elif kind in (FailureType.LASER_DEGRADATION, FailureType.RECEIVER_DEGRADATION):
+        mask[rng.integers(lanes)] = True
+    elif kind is FailureType.CONTAMINATION and media.laser in ("vcsel", "siph") and rng.random() < _DIRT_ON_SOME:
+        mask = rng.random(lanes) < _DIRT_COVERS  # parallel fibre: each lane has its own core
+        mask[rng.integers(lanes)] = True
+    else:
+        mask[:] = True
+    return mask
+
+
+def _path(rng: np.random.Generator, steps: int, tau: float, reach: float) -> NDArray[np.float64]:
+    """A level in dB at each step: inverse-Gaussian growth along a power of the time spent active."""
+    active = _clock(rng, steps, tau)
+    mean = np.diff(reach * (np.cumsum(active) / tau) ** rng.uniform(0.7, 2.8), prepend=0.0)
+    mean = np.maximum(mean, 1e-7)
+    grown = rng.wald(mean, mean**2 / (_IG_CV**2 * reach))
+    return np.cumsum(np.where(active, grown, 0.0))
 
 
 def _clock(rng: np.random.Generator, steps: int, tau: float) -> NDArray[np.bool_]:

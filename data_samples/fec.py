@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from data_samples.media import Media
 
-__all__ = ["ber_at_margin", "codeword_error_ratio", "log10_ber", "symbol_error_share"]
+__all__ = ["ber_at_margin", "codeword_error_ratio", "log10_ber", "symbol_error_share", "uncorrectable"]
 
 _LOW_DB, _HIGH_DB, _STEP_DB = -12.0, 9.0, 0.01
 _LOW_BER, _BER_STEP = -16.0, 0.01
@@ -88,4 +88,5 @@ def uncorrectable(ber: NDArray[np.float64], fec: str) -> NDArray[np.float64]:
 def symbol_error_share(ber: NDArray[np.float64], fec: str) -> NDArray[np.float64]:
     """Share of codewords with at least one wrong symbol: what `fec_corrected` counts, until it cannot."""
     n, _ = _CODES[fec]
-    return -np.expm1(10 * n * np.log1p(-np.minimum(ber, 0.5)))
+    wrong: NDArray[np.float64] = -np.expm1(10 * n * np.log1p(-np.minimum(ber, 0.5)))
+    return wrong

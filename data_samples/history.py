@@ -8,11 +8,9 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from data_samples import hazard
 from data_samples.config import FleetConfig
@@ -22,7 +20,6 @@ from data_samples.layout import Link
 from data_samples.modules import Modules
 from data_samples.physics import State, first_failure
 from data_samples.repair import Repair, Visit, plan_visit
-from ingest.schema import FailureType
 
 __all__ = ["Failure", "History", "simulate"]
 
@@ -38,6 +35,8 @@ class Failure:
     fault: Fault
     failed: int
     visit: Visit
+    since: int
+    """When the link last came back from the same fault, 0 for never: a repeat offender's second failure."""
 
 
 @dataclass(slots=True)
@@ -45,25 +44,21 @@ class History:
     """Everything that happened to a fleet.
 
     Attributes:
-        down: by link, stretches [first, last) in which it carried nothing because it had failed.
         drained: by link and end, stretches in which it was shut on purpose.
-        pulled: by link and end, stretches in which the cage was empty or the module not readable.
+        preventive: link, end and step of modules taken out before they failed.
     """
 
     config: FleetConfig
     env: Environment
     states: list[State]
     failures: list[Failure] = field(default_factory=list)
+    by_link: dict[int, list[Failure]] = field(default_factory=lambda: defaultdict(list))
     preventive: list[tuple[int, int, int]] = field(default_factory=list)
     drained: dict[tuple[int, int], list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
 
-    @property
-    def down(self) -> dict[int, list[tuple[int, int]]]:
-        """Stretches in which each link was down after a failure."""
-        out: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for failure in self.failures:
-            out[failure.link.index].append((failure.failed, failure.visit.closed))
-        return out
+    def down(self, index: int) -> list[tuple[int, int]]:
+        """Stretches [first, last) in which a link carried nothing because it had failed."""
+        return [(failure.failed, failure.visit.closed) for failure in self.by_link.get(index, [])]
 
 
 def simulate(config: FleetConfig, links: list[Link], progress: Callable[[float], None] | None = None) -> History:
@@ -76,7 +71,7 @@ class _Simulation:
         self.config, self.modules = config, Modules(config)
         self.rngs = [np.random.default_rng([config.seed, 7, link.index]) for link in links]
         self.history = History(config, Environment(config), [self._new(link) for link in links])
-        self.version = [0] * len(links)
+        self.version, self.searched = [0] * len(links), [0] * len(links)
         self.queue: list[tuple[int, int, int, str]] = []
         self.ports: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for link in links:
@@ -122,6 +117,7 @@ class _Simulation:
     def _push(self, index: int, first: int) -> None:
         """Look for a link's next failure from a step on."""
         self.version[index] += 1
+        self.searched[index] = first
         if first < self.config.steps:
             step = first_failure(self.history.states[index], self.history.env, first, self.config)
             if step is not None:
@@ -143,7 +139,7 @@ class _Simulation:
     def _preventive(self, index: int, step: int) -> None:
         """Somebody takes out the module that looks worse, before it fails."""
         state = self.history.states[index]
-        if any(first <= step < last for first, last in self.history.down.get(index, [])) or state.link.kind != "fiber":
+        if any(first <= step < last for first, last in self.history.down(index)) or state.link.kind != "fiber":
             return
         worst = max(
             (f for f in state.faults if f.onset <= step < f.stop and f.mode in ("laser", "receiver", "host", "eye")),
@@ -175,7 +171,10 @@ class _Simulation:
         state, rng, config = self.history.states[index], self.rngs[index], self.config
         fault = _culprit(state, step)
         visit = plan_visit(rng, config, state.link, fault, step)
-        self.history.failures.append(Failure(state.link, fault, step, visit))
+        since = max((f.visit.closed for f in self.history.by_link[index] if f.fault is fault), default=0)
+        failure = Failure(state.link, fault, step, visit, since)
+        self.history.failures.append(failure)
+        self.history.by_link[index].append(failure)
         for repair in visit.repairs:
             self._apply(state, repair, fault)
         if not visit.cured:
@@ -205,8 +204,7 @@ class _Simulation:
             index, end = near[int(rng.integers(len(near)))]
             state = self.history.states[index]
             state.faults += hazard.touch(rng, self.config, state.link, end, repair.step)
-            down = [last for first, last in self.history.down.get(index, []) if last > repair.step]
-            self._push(index, max([repair.step, *down]))
+            self._push(index, self.searched[index])  # what it does before the touch stays as it was
 
 
 def _culprit(state: State, step: int) -> Fault:

@@ -61,7 +61,7 @@ class Modules:
         vendor = VENDORS[int(rng.choice(len(VENDORS), p=[v.share for v in VENDORS]))]
         lot, lanes = str(rng.choice(_LOTS)), media.lanes
         age = timedelta(days=float(rng.uniform(20, 1000) if rng.random() > 0.05 else rng.uniform(1, 10)))  # noqa: PLR2004
-        installed = config.time(at) if at is not None else (config.start - age).replace(hour=0, minute=0, second=0, microsecond=0)
+        born = (config.start - age).replace(hour=0, minute=0, second=0, microsecond=0)
         shared = media.laser == "siph"
         bias = (
             media.bias_ma
@@ -76,7 +76,7 @@ class Modules:
             part_number=f"{vendor.prefix}-{media.name}",
             lot=lot,
             bad_lot=(vendor.prefix, lot) in self.bad_lots,
-            installed_at=installed,
+            installed_at=config.time(at) if at is not None else born,
             first=at if at is not None else 0,
             last=config.steps,
             tx_dbm=(media.tx_dbm + rng.normal(0, 0.25) + rng.normal(0, 0.3, lanes)).astype(np.float32),

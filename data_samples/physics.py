@@ -4,6 +4,7 @@ Direction 0 is light from end 0 to end 1. A laser with power control (all but VC
 bias until the bias is at its limit; then Tx falls, with it the far Rx, and the errors follow.
 """
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,7 +48,7 @@ class State:
     def segments(self, steps: int) -> list[tuple[int, int]]:
         """Stretches of time in which neither module changes."""
         cuts = sorted({0, steps, *(m.first for end in self.modules for m in end)})
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
+        return list(itertools.pairwise(cuts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,9 @@ def light(state: State, env: Environment, first: int, last: int, direction: int)
             margin -= levels[penalty]
     ber = log10_ber(margin, media)
     floor = np.maximum(sender.floor_log10, receiver.floor_log10)[:, None]
-    return Light(tx, rx, bias, np.maximum(ber, floor) + np.float32(0.3) / (1 + np.abs(ber - floor)))
+    # The logarithm of the sum, nearly: at equal parts it is log10 2 above either.
+    total = np.maximum(ber, floor) + np.float32(0.3) / (np.float32(1.0) + np.abs(ber - floor))
+    return Light(tx, rx, bias, total.astype(np.float32))
 
 
 def _wobble(config: FleetConfig, link: Link, direction: int) -> NDArray[np.float32]:
@@ -143,8 +146,10 @@ def host_ber(state: State, first: int, last: int, end: int) -> NDArray[np.float3
 
 def port_ber(lanes: Light, host: NDArray[np.float32] | None) -> NDArray[np.float64]:
     """BER that the receiving port's FEC sees: lanes interleave, so their mean, and the host's errors."""
-    ber = (10.0 ** lanes.log10_ber.astype(np.float64)).mean(axis=0)
-    return ber if host is None else ber + 10.0 ** host.astype(np.float64)
+    ber: NDArray[np.float64] = (10.0 ** lanes.log10_ber.astype(np.float64)).mean(axis=0)
+    if host is not None:
+        ber += 10.0 ** host.astype(np.float64)
+    return ber
 
 
 def first_failure(state: State, env: Environment, first: int, config: FleetConfig) -> int | None:

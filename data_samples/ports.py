@@ -45,7 +45,7 @@ def port_time(history: History, state: State, end: int) -> PortTime:
     device = history.env.device(link.ends[end])
     admin = _outside(steps, history.drained.get((link.index, end), []))
     far_admin = _outside(steps, history.drained.get((link.index, 1 - end), []))
-    up = admin & far_admin & _outside(steps, [(a, b, "") for a, b in history.down.get(link.index, [])])
+    up = admin & far_admin & _outside(steps, [(a, b, "") for a, b in history.down(link.index)])
     dark = ~admin if link.ends[end].system not in _LASER_STAYS_ON else np.zeros(steps, bool)
     time = PortTime(
         up=up,
@@ -64,9 +64,8 @@ def port_time(history: History, state: State, end: int) -> PortTime:
     far_reboots = history.env.device(link.ends[1 - end]).reboots
     time.flaps[np.concatenate([device.reboots, far_reboots])] += 1
     _shake(history, state, end, rng, time)
-    for failure in history.failures:
-        if failure.link is link:
-            _pull(failure.visit.repairs, end, time)
+    for failure in history.by_link.get(link.index, []):
+        _pull(failure.visit.repairs, end, time)
     return time
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from data_samples.faults import Fault
 from data_samples.history import Failure, History
-from data_samples.layout import Link
 from data_samples.modules import limits
 from data_samples.repair import Repair
 from ingest.schema import Action, FailureType
@@ -212,29 +211,24 @@ def _maintenance(history: History) -> Iterable[Row]:
             }
 
 
-def visible_step(fault: Fault, laser: str) -> int | None:
-    """The first step at which a fault can be told from health; None for never."""
+def visible_step(fault: Fault, laser: str, since: int = 0) -> int | None:
+    """The first step from `since` on at which a fault can be told from health; None for never."""
     seen = _SEEN_DB / 2 if fault.mode == "laser" and laser != "vcsel" else _SEEN_DB
-    over = fault.level_db >= seen
-    return fault.onset + int(np.argmax(over)) if over.any() else None
-
-
-def _lead_h(history: History, link: Link, fault: Fault, failed: int) -> float | None:
-    """Hours between the first sign and the failure."""
-    visible = visible_step(fault, link.media.laser)
-    return None if visible is None else (failed - visible) * history.config.interval_minutes / 60
+    begin = max(fault.onset, since)
+    over = fault.level_db[begin - fault.onset :] >= seen
+    return begin + int(np.argmax(over)) if over.any() else None
 
 
 def has_precursor(history: History, failure: Failure) -> bool:
     """Whether there was something to see at least an hour before a failure."""
-    lead_h = _lead_h(history, failure.link, failure.fault, failure.failed)
-    return lead_h is not None and lead_h >= _PRECURSOR_H
+    visible = visible_step(failure.fault, failure.link.media.laser, failure.since)
+    return visible is not None and (failure.failed - visible) * history.config.interval_minutes >= _PRECURSOR_H * 60
 
 
 def _truth(history: History) -> Iterable[Row]:
     failed = {id(failure.fault) for failure in history.failures}
     for number, failure in enumerate(history.failures):
-        yield _true_row(history, failure.link.index, failure.fault) | {
+        yield _true_row(history, failure.link.index, failure.fault, failure.since) | {
             "failed_at": history.config.time(failure.failed),
             "precursor": has_precursor(history, failure),
             "ticket_id": f"INC{1000 + number}",
@@ -245,11 +239,11 @@ def _truth(history: History) -> Iterable[Row]:
                 yield _true_row(history, state.link.index, fault)
 
 
-def _true_row(history: History, index: int, fault: Fault) -> dict[str, object]:
+def _true_row(history: History, index: int, fault: Fault, since: int = 0) -> dict[str, object]:
     config, state = history.config, history.states[index]
     place, step = state.link.ends[fault.end], max(fault.onset, 0)
     module = state.module(fault.end, step)
-    visible = visible_step(fault, state.link.media.laser)
+    visible = visible_step(fault, state.link.media.laser, since)
     return {
         "cable_id": state.link.cable_id,
         "device": place.device,
