@@ -46,7 +46,7 @@ def read_samples(samples: pl.LazyFrame, windows: pl.DataFrame) -> pl.DataFrame:
         case, site, device, interface, time, states and counters, in order of case, port and time.
     """
     there = samples.collect_schema().names()
-    wanted = [*PORT, "time", *(name for name in (*_STATES, *_COUNTERS) if name in there)]
+    wanted = [*PORT, "time", *(name for name in (*_STATES, *_COUNTERS, "received_at") if name in there)]
     bounds = windows.select(pl.col("since").min(), pl.col("until").max()).row(0)
     near = samples.select(wanted).filter(
         pl.col("device").is_in(windows["device"].unique().implode()), pl.col("time").is_between(*bounds)
@@ -59,7 +59,9 @@ def read_samples(samples: pl.LazyFrame, windows: pl.DataFrame) -> pl.DataFrame:
     )
     absent = [pl.lit(None, pl.Boolean).alias(name) for name in _STATES if name not in there]
     absent += [pl.lit(None, pl.Int64).alias(name) for name in _COUNTERS if name not in there]
-    return read.with_columns(absent).unique(["case", *PORT, "time"]).sort("case", *PORT, "time")
+    key = ["case", *PORT, "time"]
+    ordered = read.with_columns(absent).sort(*key, *(name for name in read.columns if name == "received_at"))
+    return ordered.unique(key, keep="last", maintain_order=True).drop("received_at", strict=False)
 
 
 def _rate(counter: str) -> pl.Expr:

@@ -5,7 +5,7 @@ scoring and the service all look at the fleet through it. Telemetry has no part 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self, cast
 
@@ -111,8 +111,7 @@ class Fleet:
     @classmethod
     def load(cls, lake: "Lake") -> Self:
         """The fleet as the lake's small tables say it now; an absent table is empty."""
-        names = (field.name for field in fields(cls))
-        return cls.from_frames(**{name: lake.latest(name).collect() for name in names})
+        return cls.from_frames(**{name: lake.latest(table).collect() for name, table in _TABLES.items()})
 
     def as_of(self, at: datetime) -> Self:
         """The same fleet as far as it was known at ``at``: the future is not there, nor hinted at."""

@@ -5,7 +5,7 @@ is dated by the evidence of both ends of its link, and every ticket that is not 
 Training and judging take their events from here, and as of a time they are the same ones.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ _EVIDENCE: Final = timedelta(hours=72)
 _HABIT: Final = timedelta(days=7)
 """How far back a port's own error level is learnt."""
 
-_NEVER: Final = datetime.max.replace(microsecond=0)
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 EVENT_SCHEMA: Final = pl.Schema(
     {
@@ -169,7 +169,7 @@ def _verdicts(events: pl.DataFrame, work: pl.DataFrame) -> list[str]:
             link, open_until = event["link_id"], None
         verdict = _verdict(event, open_until, planned.get(link or "", []))
         if verdict != Verdict.NO_FAULT_FOUND:
-            closed = event["closed_at"] or _NEVER.replace(tzinfo=event["opened_at"].tzinfo)
+            closed = event["closed_at"] or _NEVER
             open_until = max(open_until or closed, closed)
         verdicts.append(verdict)
     return verdicts
@@ -178,19 +178,17 @@ def _verdicts(events: pl.DataFrame, work: pl.DataFrame) -> list[str]:
 def _verdict(event: dict[str, Any], open_until: datetime | None, planned: list[dict[str, datetime]]) -> Verdict:
     """One event's verdict, given until when an earlier ticket of its link was open and the work announced on it."""
     found_nothing = event["failure_type"] == FailureType.NO_FAULT_FOUND
-    if event["link_id"] is None:
-        return Verdict.UNKNOWN_PORT
-    if found_nothing or (event["bench_verdict"] == "no_trouble_found" and not event["evidence"]):
-        return Verdict.NO_FAULT_FOUND
-    if open_until is not None and event["opened_at"] <= open_until:
-        return Verdict.DUPLICATE
-    if open_until is not None and event["failed_at"] <= open_until + AFTER_REPAIR:
-        return Verdict.REPEAT
-    if event["copper"]:
-        return Verdict.COPPER
-    if not event["evidence"] and any(w["start"] <= event["opened_at"] <= w["end"] for w in planned):
-        return Verdict.MAINTENANCE
-    return Verdict.COUNTED
+    returned_good = event["bench_verdict"] == "no_trouble_found" and not event["evidence"]
+    planned_now = any(window["start"] <= event["opened_at"] <= window["end"] for window in planned)
+    reasons = {
+        Verdict.UNKNOWN_PORT: event["link_id"] is None,
+        Verdict.NO_FAULT_FOUND: found_nothing or returned_good,
+        Verdict.DUPLICATE: open_until is not None and event["opened_at"] <= open_until,
+        Verdict.REPEAT: open_until is not None and event["failed_at"] - AFTER_REPAIR <= open_until,
+        Verdict.COPPER: event["copper"],
+        Verdict.MAINTENANCE: planned_now and not event["evidence"],
+    }
+    return next((verdict for verdict, holds in reasons.items() if holds), Verdict.COUNTED)
 
 
 def censoring(fleet: Fleet, events: pl.DataFrame) -> pl.DataFrame:
