@@ -1,0 +1,139 @@
+"""IF-MIB of one poll: what ports are called, how they stand, and which of them a vendor's text means.
+
+ifIndex lives only within a poll (field_faults.md, row 56): what leaves this module is ifName.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from ingest.transport import Cell, Column
+
+__all__ = ["IF_COLUMNS", "Interfaces", "Mention", "PortState", "text_of"]
+
+_IF_ENTRY, _IF_X_ENTRY = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1"
+_DESCR, _TYPE, _ADMIN, _OPER = (f"{_IF_ENTRY}.{column}" for column in (2, 3, 7, 8))
+_NAME = f"{_IF_X_ENTRY}.1"
+IF_COLUMNS = (_NAME, _DESCR, _TYPE, _ADMIN, _OPER)
+
+_NOT_A_CAGE = {24, 53, 131, 135, 136, 150, 161, 166}
+"""IANAifType: loopback, propVirtual, tunnel, l2vlan, l3ipvlan, mplsTunnel, LAG, mpls."""
+
+_UP, _OPER_DOWN, _ADMIN_DOWN = 1, {2, 5, 6, 7}, 2
+"""ifOperStatus: down, dormant, notPresent, lowerLayerDown; testing and unknown are neither up nor down."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """How a port stands; None is unknown, which is neither up nor down (row 9)."""
+
+    oper_up: bool | None = None
+    admin_up: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A port that a text names, and the number behind it where the text goes on `/2`."""
+
+    if_index: int
+    suffix: int | None = None
+
+
+def text_of(cell: Cell | None) -> str:
+    """An octet string as text, without the NULs and blanks that EEPROM fields are padded with."""
+    if cell is None:
+        return ""
+    raw = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+    return raw.replace("\0", "").strip()
+
+
+def _norm(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+@dataclass(frozen=True)
+class Interfaces:
+    """Ports of one device by ifIndex."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    states: dict[int, PortState] = field(default_factory=dict)
+    by_text: dict[str, int] = field(default_factory=dict)  # ifName and ifDescr, normalised
+
+    @classmethod
+    def of(cls, cells: Mapping[str, Column]) -> Self:
+        """Join IF-MIB's columns by their index."""
+        names: dict[int, str] = {}
+        states: dict[int, PortState] = {}
+        by_text: dict[str, int] = {}
+        admin, oper, types = (cells.get(column, {}) for column in (_ADMIN, _OPER, _TYPE))
+        for column in (_NAME, _DESCR):
+            for index, cell in cells.get(column, {}).items():
+                text = text_of(cell)
+                if not text or not index.isdigit() or types.get(index) in _NOT_A_CAGE:
+                    continue
+                names.setdefault(int(index), text)
+                states.setdefault(int(index), _state(oper.get(index), admin.get(index)))
+                if re.search(r"[a-z].*\d", text, re.IGNORECASE):  # "24" in a text is no port's name
+                    by_text.setdefault(_norm(text), int(index))
+        return cls(names, states, by_text)
+
+    def mention(self, text: str, prefer: int | None = None) -> Mention | None:
+        """The one port that a text names; None where it names none or two.
+
+        Args:
+            text: such as "DOM RX Power Sensor for Ethernet49/1".
+            prefer: port of the surrounding module, Ethernet49 say: "Ethernet49/1" is then its lane 1 in any case.
+        """
+        words = text.split()
+        found: dict[int, Mention] = {}
+        taken = 0
+        for start in range(len(words)):
+            for stop in range(min(start + 3, len(words)), max(start, taken), -1):
+                hit = self._lookup(" ".join(words[start:stop]).strip(",;:"), prefer)
+                if hit:
+                    found.setdefault(hit.if_index, hit)
+                    taken = stop
+                    break
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def _lookup(self, candidate: str, prefer: int | None) -> Mention | None:
+        key = _norm(candidate)
+        head, slash, tail = key.rpartition("/")
+        suffix = int(tail) if slash and tail.isdigit() else None
+        if suffix is not None and prefer is not None and self.by_text.get(head) == prefer:
+            return Mention(prefer, suffix)
+        for name in _spellings(key):
+            if name in self.by_text:
+                return Mention(self.by_text[name])
+        if suffix is not None and head in self.by_text:
+            return Mention(self.by_text[head], suffix)
+        # A cage that is named after its first breakout port only: "Ethernet49" with ports Ethernet49/1 to /4.
+        if suffix is not None and f"{head}/1" in self.by_text and head not in self.by_text:
+            return Mention(self.by_text[f"{head}/1"], suffix)
+        first = self.by_text.get(f"{key}/1")
+        return None if first is None else Mention(first)
+
+    def cage(self, if_index: int) -> int:
+        """The Ethernet port of an optics controller (IOS-XR's Optics0/0/0/1), where there is exactly one."""
+        name = self.names[if_index]
+        match = re.fullmatch(r"Optics(\d+(?:/\d+)+)", name)
+        if not match:
+            return if_index
+        ports = [i for i, n in self.names.items() if re.fullmatch(rf"[A-Za-z]+{match[1]}", n) and i != if_index]
+        ports = [i for i in ports if re.search(r"Gig|Ethernet", self.names[i])]
+        return ports[0] if len(ports) == 1 else if_index
+
+
+def _spellings(key: str) -> Iterator[str]:
+    """The text itself, and its parts where it is glued to another by a dash: 0/0-Optics0/0/0/1, Te0/0/0/1-Rx."""
+    yield key
+    if "-" in key:
+        yield key.partition("-")[2]
+        yield key.rpartition("-")[0]
+
+
+def _state(oper: Cell | None, admin: Cell | None) -> PortState:
+    oper_up = True if oper == _UP else False if oper in _OPER_DOWN else None
+    admin_up = True if admin == _UP else False if admin == _ADMIN_DOWN else None
+    return PortState(oper_up, admin_up)

@@ -1,0 +1,180 @@
+"""Sensor tables (ENTITY-SENSOR-MIB and its relatives) into readings: unit, scale, place and meaning of each sensor."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ingest.entity import Entities, Place
+from ingest.interfaces import Interfaces, text_of
+from ingest.profile import Limits, SensorTable
+from ingest.quality import Reading
+from ingest.transport import Cell, Column
+from ingest.units import mw_to_dbm
+
+__all__ = ["decode_sensors", "scaled", "sensor_columns"]
+
+_UNITS_SCALE = 9
+"""EntitySensorDataScale: yocto(1), zepto(2), … milli(8), units(9), kilo(10): three decades a step (RFC 3433)."""
+
+_SCALES, _PRECISIONS = range(1, 18), range(-8, 10)
+"""What RFC 3433 allows; anything else is no sensor's row."""
+
+_SENTINEL = 1_000_000_000
+"""EntitySensorValue: -10^9 and 10^9 are underflow and overflow (RFC 3433; field_faults.md, row 24)."""
+
+_SHORTEST = (-32_768, -(2**31), 2**31 - 1)
+"""The ends of a signed register: seen as "none" (IOS-XR)."""
+
+_OK = 1
+_RX = re.compile(r"\b(rx|receive[drs]?|receiver|input)(?=\b|\d|_)", re.IGNORECASE)
+_TX = re.compile(r"\b(tx|transmit(ted|ter)?|output|launch)(?=\b|\d|_)", re.IGNORECASE)
+_BIAS = re.compile(r"\bbias|\bcurrent\b|\blaser\b", re.IGNORECASE)
+_NOT_BIAS = re.compile(r"\btec\b|cooler", re.IGNORECASE)
+_OPTICAL = {"rx_power_dbm", "tx_power_dbm", "tx_bias_ma"}
+_PLAIN = {"v": 1.0, "c": 1.0, "a": 1_000.0}  # to the canonical unit
+
+
+@dataclass(frozen=True, slots=True)
+class _Sensor:
+    entity: int
+    quantity: str
+    place: Place
+    unit: str
+    exponent: int  # of ten, from scale and precision
+    raw: int | None
+
+
+def sensor_columns(table: SensorTable) -> tuple[list[str], list[str]]:
+    """OIDs of the columns without which no value means anything, and of those that are good to have."""
+    optional = [table.status, table.units_display]
+    needed = [f"{table.table}.{c}" for c in (table.type, table.scale, table.precision, table.value)]
+    extra = [f"{table.table}.{c}" for c in optional if c is not None]
+    return needed + extra, _limit_columns(table.limits)
+
+
+def _limit_columns(limits: Limits | None) -> list[str]:
+    if limits is None:
+        return []
+    columns = [*limits.columns.values(), limits.severity, limits.relation, limits.value]
+    return [f"{limits.table}.{c}" for c in columns if c is not None]
+
+
+def scaled(raw: float, exponent: int, unit: str) -> float:
+    """A sensor's integer in canonical units: dBm, V, mA, degrees.
+
+    >>> scaled(6322, -3 - 4, "w")  # milli, four decimals: 0.6322 mW
+    -1.9914...
+    >>> scaled(3345, -3 - 2, "a")
+    33.45
+    """
+    # Divided by a power of ten, not multiplied by its inverse: 3345 / 100 is 33.45, 3345 * 0.01 is not.
+    value = raw / 10**-exponent if exponent < 0 else raw * 10**exponent
+    if unit == "dbm":
+        return value
+    if unit == "w":
+        return mw_to_dbm(raw * 10.0 ** (exponent + 3)) if raw >= 0 else float("nan")
+    return raw / 10 ** -(exponent + 3) if unit == "a" and exponent + 3 < 0 else value * _PLAIN[unit]
+
+
+def decode_sensors(
+    cells: Mapping[str, Column], table: SensorTable, entities: Entities, ports: Interfaces
+) -> tuple[list[Reading], dict[str, int]]:
+    """Readings of all transceivers, and the entity of each port's module."""
+    sensors = list(_sensors(cells, table, entities, ports))
+    optical = {s.place.if_index for s in sensors if s.quantity in _OPTICAL}
+    sensors = [s for s in sensors if s.place.if_index in optical]
+    first_lane_is_0 = {_owner(s) for s in sensors if s.place.lane == 0}
+    limits = _limits(cells, table.limits) if table.limits else {}
+    readings: dict[tuple[str, int, str], list[Reading]] = {}
+    for sensor in sensors:
+        reading = _reading(sensor, ports, limits, shift=_owner(sensor) in first_lane_is_0)
+        readings.setdefault((reading.interface, reading.lane, reading.quantity), []).append(reading)
+    modules = {ports.names[s.place.if_index]: s.place.module for s in sensors if s.place.module is not None}
+    return [r for same in readings.values() if (r := _one(same))], modules
+
+
+def _owner(sensor: _Sensor) -> int:
+    return sensor.place.if_index if sensor.place.module is None else -sensor.place.module
+
+
+def _one(same: list[Reading]) -> Reading | None:
+    """Two sensors for one thing: which is which cannot be known, so neither, unless they say the same."""
+    return same[0] if len({r.value for r in same}) == 1 else None
+
+
+def _sensors(
+    cells: Mapping[str, Column], table: SensorTable, entities: Entities, ports: Interfaces
+) -> Iterator[_Sensor]:
+    types, scales, precisions, values = (
+        cells[f"{table.table}.{c}"] for c in (table.type, table.scale, table.precision, table.value)
+    )
+    status = cells.get(f"{table.table}.{table.status}", {})
+    display = cells.get(f"{table.table}.{table.units_display}", {})
+    for index, raw in values.items():
+        numbers = (types.get(index), scales.get(index), precisions.get(index), raw)
+        if not index.isdigit() or not all(isinstance(n, int) for n in numbers):
+            continue
+        kind, scale, precision, value = (int(n) for n in numbers if isinstance(n, int))
+        if scale not in _SCALES or precision not in _PRECISIONS:
+            continue
+        unit = "dbm" if text_of(display.get(index)).casefold() == "dbm" else table.units.get(kind)
+        quantity = unit and _quantity(unit, entities.text(int(index)))
+        place = entities.place(int(index), ports) if quantity else None
+        if unit and quantity and place:
+            usable = status.get(index, _OK) == _OK and abs(value) < _SENTINEL and value not in _SHORTEST
+            exponent = 3 * (scale - _UNITS_SCALE) - precision
+            yield _Sensor(int(index), quantity, place, unit, exponent, value if usable else None)
+
+
+def _quantity(unit: str, text: str) -> str | None:
+    """What a sensor measures, from its unit and its name; None where that is not sure."""
+    if unit == "v":
+        return "voltage_v"
+    if unit == "c":
+        return "laser_temperature_c" if re.search(r"\blaser\b", text, re.IGNORECASE) else "temperature_c"
+    if unit == "a":
+        return "tx_bias_ma" if _BIAS.search(text) and not _NOT_BIAS.search(text) else None
+    receives, transmits = bool(_RX.search(text)), bool(_TX.search(text))
+    if receives == transmits:
+        return None
+    return "rx_power_dbm" if receives else "tx_power_dbm"
+
+
+def _reading(sensor: _Sensor, ports: Interfaces, limits: Mapping[int, dict[str, int]], *, shift: bool) -> Reading:
+    lane = 0 if sensor.place.lane is None else sensor.place.lane + shift
+    value = None if sensor.raw is None else scaled(sensor.raw, sensor.exponent, sensor.unit)
+    own = {
+        name: scaled(raw, sensor.exponent, sensor.unit)
+        for name, raw in limits.get(sensor.entity, {}).items()
+        if abs(raw) < _SENTINEL and raw not in _SHORTEST
+    }
+    name = ports.names[sensor.place.if_index]
+    return Reading(name, lane, sensor.quantity, value, zero=sensor.raw == 0, limits=own)
+
+
+def _limits(cells: Mapping[str, Column], where: Limits) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for name, column in where.columns.items():
+        for index, cell in cells.get(f"{where.table}.{column}", {}).items():
+            if index.isdigit() and isinstance(cell, int):
+                found.setdefault(int(index), {})[name] = cell
+    if where.value is not None:
+        for sensor, name, value in _limit_rows(cells, where):
+            found.setdefault(sensor, {}).setdefault(name, value)
+    return found
+
+
+def _limit_rows(cells: Mapping[str, Column], where: Limits) -> Iterator[tuple[int, str, int]]:
+    severities, relations, values = (
+        cells.get(f"{where.table}.{c}", {}) for c in (where.severity, where.relation, where.value)
+    )
+    for index, value in values.items():
+        level = where.levels.get(_code(severities.get(index)))
+        relation = _code(relations.get(index))
+        side = "low" if relation in where.below else "high" if relation in where.above else None
+        if level and side and isinstance(value, int):
+            yield int(index.partition(".")[0]), f"{side}_{level}", value
+
+
+def _code(cell: Cell | None) -> int:
+    return cell if isinstance(cell, int) else -1
