@@ -48,7 +48,8 @@ class TelemetryFile:
             for batch in self._csv() if self.path.suffix == ".csv" else self._parquet():
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a batch becomes a frame, not a series
-                clean = self._clean(frame)
+                coded = [n for n, kind in frame.schema.items() if kind == pl.Categorical and TYPES[n] != pl.String]
+                clean = self._clean(frame.with_columns(pl.col(coded).cast(pl.String)))
                 self.rows += frame.height
                 yield splitter.split(clean)
         except (pa.ArrowException, OSError) as error:
@@ -57,20 +58,24 @@ class TelemetryFile:
             raise ExportError(msg) from error
 
     def _parquet(self) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
-            columns = self._columns(file.schema_arrow.names)
-            kind = file.schema_arrow.field("time").type
-            if pa.types.is_timestamp(kind) and kind.tz is None:
-                msg = f"{self.name}: row 1: its column 'time' is {kind}: a time without a zone"
-                raise ExportError(msg)
-            if not (pa.types.is_timestamp(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                msg = f"{self.name}: its column 'time' is {kind}; it must be a timestamp with a zone, or ISO 8601"
-                raise ExportError(msg)
+        schema = pq.read_schema(self.path)
+        columns = self._columns(schema.names)
+        self._check_time(schema.field("time").type)
+        names = [name for name in columns if TYPES[name] == pl.String and _is_text(schema.field(name).type)]
+        with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=names) as file:
             total, done = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
                 done += batch.num_rows
                 yield batch
                 self.done = done / total
+
+    def _check_time(self, kind: pa.DataType) -> None:
+        if pa.types.is_timestamp(kind) and kind.tz is None:
+            msg = f"{self.name} row 1: its column 'time' is {kind}: times without a zone"
+            raise ExportError(msg)
+        if not (pa.types.is_timestamp(kind) or _is_text(kind)):
+            msg = f"{self.name}: its column 'time' is {kind}; it must be a timestamp with a zone, or ISO 8601 text"
+            raise ExportError(msg)
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
         header = pa_csv.open_csv(self.path).schema.names
@@ -134,6 +139,12 @@ class TelemetryFile:
         for skipped in self._skipped:
             line += skipped <= line
         return f"{self.name}:{line}"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _kept(rows: pl.DataFrame, columns: list[str], wrong: list[tuple[Check, str]]) -> pl.DataFrame:

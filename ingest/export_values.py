@@ -83,7 +83,18 @@ def typed(batch: pl.DataFrame) -> pl.DataFrame:
     What cannot be cast is null; NaN is null; a power at or below the floor, -inf too, is no light.
     """
     raw = batch.rename(raw_name)
-    return raw.with_columns(_cast(name, kind).alias(name) for name, kind in batch.schema.items())
+    columns = []
+    for name, kind in batch.schema.items():
+        tidy = TYPES[name] == pl.String and _tidy(batch.get_column(name))
+        columns.append(_raw(name).cast(pl.String) if tidy else _cast(name, kind))
+    return raw.with_columns(column.alias(name) for name, column in zip(batch.columns, columns, strict=True))
+
+
+def _tidy(names: pl.Series) -> bool:
+    """Whether nothing is to be trimmed or dropped; a million rows have few names, so this is cheaper than doing it."""
+    distinct = names.unique().cast(pl.String).drop_nulls()
+    unclean = (distinct != distinct.str.strip_chars()) | distinct.str.to_lowercase().is_in(_MISSING)
+    return not unclean.any()
 
 
 def _cast(name: str, source: pl.DataType) -> pl.Expr:

@@ -9,6 +9,7 @@ and reported; everything else is kept.
 import hashlib
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,9 +90,10 @@ def import_export(
     now = datetime.now(UTC)
     folder = quarantine or Path("quarantine" if "://" in lake.uri else Path(lake.uri).parent / "quarantine")
     kept = Quarantine(folder / f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}.jsonl")
-    work = _Import(directory, lake, kept, now)
     try:
-        work.telemetry(telemetry, progress or (lambda *_: None))
+        with ThreadPoolExecutor(1) as writer:
+            work = _Import(directory, lake, kept, now, writer)
+            work.telemetry(telemetry, progress or (lambda *_: None))
         work.all_records()
     finally:
         kept.close()
@@ -115,9 +117,13 @@ def _telemetry(directory: Path) -> list[Path]:
 class _Import:
     """One run over one directory."""
 
-    def __init__(self, directory: Path, lake: Lake, quarantine: Quarantine, now: datetime) -> None:
+    def __init__(
+        self, directory: Path, lake: Lake, quarantine: Quarantine, now: datetime, writer: ThreadPoolExecutor
+    ) -> None:
         self.report = ImportReport()
         self._directory, self._lake, self._quarantine, self._now = directory, lake, quarantine, now
+        self._writer = writer
+        self._writing: Future[tuple[int, int]] | None = None
         self._lanes: list[pl.DataFrame] = []
         self._ports: list[pl.DataFrame] = []
         self._complete: list[str] = []  # transactions of files whose last batch is pending
@@ -141,6 +147,7 @@ class _Import:
                 known.add(names[path])
             done += sizes[path]
         self._flush()
+        self._written()
         progress("", total, total)
 
     def _take(self, file: TelemetryFile, transaction: str) -> Iterator[float]:
@@ -164,12 +171,26 @@ class _Import:
         self.report.lane_rows += file.rows
 
     def _flush(self) -> None:
-        """Commit what is pending; ports last, since their table carries the transactions."""
+        """Hand what is pending to the writer; one commit is under way while the next rows are read."""
+        self._written()
         if self._lanes:
-            lanes, ports = pl.concat(self._lanes, how="diagonal"), pl.concat(self._ports, how="diagonal")
-            self.report.lane_samples += self._lake.append(LANE_SAMPLES, lanes)
-            self.report.port_samples += self._lake.append(PORT_SAMPLES, ports, transaction=self._complete)
+            self._writing = self._writer.submit(self._commit, self._lanes, self._ports, self._complete)
         self._lanes, self._ports, self._complete = [], [], []
+
+    def _written(self) -> None:
+        """Wait for the commit that is under way."""
+        if self._writing is not None:
+            lanes, ports = self._writing.result()
+            self.report.lane_samples += lanes
+            self.report.port_samples += ports
+            self._writing = None
+
+    def _commit(self, lanes: list[pl.DataFrame], ports: list[pl.DataFrame], transactions: list[str]) -> tuple[int, int]:
+        """Ports last, since their table carries the transactions."""
+        return (
+            self._lake.append(LANE_SAMPLES, pl.concat(lanes, how="diagonal")),
+            self._lake.append(PORT_SAMPLES, pl.concat(ports, how="diagonal"), transaction=transactions),
+        )
 
     def all_records(self) -> None:
         """Take the small tables, tickets after what tells which ports there are."""
