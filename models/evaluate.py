@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import chdtri
 
 from features.fleet import PORT, Fleet
 from features.labels import Verdict
@@ -30,6 +31,7 @@ BASE_RATE_PER_YEAR: Final = 0.01
 _WEEKS_A_YEAR: Final = 365.25 / 7
 _QUANTILES: Final = (0.1, 0.5, 0.9)
 _INTERVAL: Final = (5.0, 95.0)
+_ONE_SIDED: Final = 0.05
 _DRAWS: Final = 1000
 _OPTIONAL: Final = {
     "cleared_at": pl.Datetime("us", "UTC"),
@@ -97,7 +99,7 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
         false_alarms=wrong.height,
         false_per_1000_module_weeks=None if false_rate is None else 1000 * false_rate,
         base_rate_per_year=base_rate_per_year,
-        leads=tuple(_score(tally, lead_h, false_rate, base_rate_per_year / _WEEKS_A_YEAR) for lead_h in leads_h),
+        leads=tuple(_score(tally, lead_h, module_weeks, base_rate_per_year / _WEEKS_A_YEAR) for lead_h in leads_h),
         lead_times_h=lead_times_h,
         lead_quantiles_h={f"{q:.0%}": float(np.quantile(lead_times_h, q)) for q in _QUANTILES if lead_times_h},
         attribution=attribution(on_links, _by_lead(found, min(leads_h)), events, fleet),
@@ -173,21 +175,23 @@ def _tally(fleet: Fleet, failures: pl.DataFrame, wrong: pl.DataFrame, caught: di
     )
 
 
-def _score(tally: _Tally, lead_h: int, false_rate: float | None, base_rate_per_week: float) -> LeadScore:
-    """Rates at one lead; ``false_rate`` is false alarms a module and week."""
+def _score(tally: _Tally, lead_h: int, module_weeks: float, base_rate_per_week: float) -> LeadScore:
+    """Rates at one lead."""
     caught, failures, false = int(tally.caught[lead_h].sum()), int(tally.failures.sum()), int(tally.false.sum())
     recall = caught / failures if failures else None
-    right_rate = None if recall is None else recall * base_rate_per_week
+    right_rate = None if recall is None or not module_weeks else recall * base_rate_per_week
+    most_false = float(chdtri(2 * (false + 1), _ONE_SIDED)) / 2
     low, high = _interval(tally, lead_h)
     return LeadScore(
         lead_h=lead_h,
         caught=caught,
-        precision=caught / (caught + false) if caught + false else None,
+        precision=_ratio(caught, false),
         recall=recall,
         f1=2 * caught / (caught + false + failures) if failures else None,
         f1_low=low,
         f1_high=high,
-        precision_at_base_rate=None if right_rate is None or false_rate is None else _ratio(right_rate, false_rate),
+        precision_at_base_rate=None if right_rate is None else _ratio(right_rate, false / module_weeks),
+        precision_at_base_rate_low=None if right_rate is None else _ratio(right_rate, most_false / module_weeks),
     )
 
 

@@ -24,6 +24,8 @@ class LeadScore:
         f1_low, f1_high: bootstrap interval of 90 % over links.
         precision_at_base_rate: precision where modules fail at the base rate: recall and the rate of false alarms
             are kept, the failures are not.
+        precision_at_base_rate_low: the same at the most false alarms that the count does not rule out (95 %, Poisson):
+            none seen in a short history is not none.
     """
 
     lead_h: int
@@ -34,6 +36,7 @@ class LeadScore:
     f1_low: float | None
     f1_high: float | None
     precision_at_base_rate: float | None
+    precision_at_base_rate_low: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,16 @@ def _share(value: float | None) -> str:
     return _NONE if value is None else f"{value:.2f}"
 
 
-def _f1(score: LeadScore) -> str:
-    if score.f1 is None or score.f1_low is None or score.f1_high is None:
-        return _share(score.f1)
-    return f"{score.f1:.2f} ({score.f1_low:.2f} to {score.f1_high:.2f})"
+def _interval(score: LeadScore) -> str:
+    if score.f1_low is None or score.f1_high is None:
+        return _NONE
+    return f"{score.f1_low:.2f} to {score.f1_high:.2f}"
+
+
+def _at_base_rate(score: LeadScore) -> str:
+    if score.precision_at_base_rate is None:
+        return _NONE
+    return f"{score.precision_at_base_rate:.2f}, >= {score.precision_at_base_rate_low:.2f}"
 
 
 def _rows(card: Scorecard) -> list[tuple[str, str]]:
@@ -140,14 +149,15 @@ def _rows(card: Scorecard) -> list[tuple[str, str]]:
     for score in card.leads:
         lead = f"at {score.lead_h} h"
         rows += [
-            (f"F1 {lead} (90 %)", _f1(score)),
-            (f"precision {lead}", _share(score.precision)),
+            (f"F1 {lead}", _share(score.f1)),
+            ("  90 % interval", _interval(score)),
             (f"recall {lead}", _share(score.recall)),
-            (f"precision {lead}, {card.base_rate_per_year:.0%} a year", _share(score.precision_at_base_rate)),
+            (f"precision {lead}", _share(score.precision)),
+            (f"  if {100 * card.base_rate_per_year:g} % fail a year", _at_base_rate(score)),
         ]
     per_1000 = card.false_per_1000_module_weeks
     rows.append(("false alarms", f"{card.false_alarms}"))
-    rows.append(("false per 1,000 modules and week", _NONE if per_1000 is None else f"{per_1000:.2f}"))
+    rows.append(("  per 1,000 modules and week", _NONE if per_1000 is None else f"{per_1000:.2f}"))
     quantiles = " / ".join(f"{hours:.0f}" for hours in card.lead_quantiles_h.values())
     told = card.attribution
     return [
@@ -162,12 +172,11 @@ def _rows(card: Scorecard) -> list[tuple[str, str]]:
 
 
 def scorecard_table(*cards: Scorecard, title: str = "Scorecard") -> Table:
-    """Scorecards side by side, one column each; the first one's lines decide."""
+    """Scorecards of the same leads and base rate side by side, one column each."""
     table = Table(title=title, title_justify="left")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for card in cards:
         table.add_column(card.name, justify="right")
-    columns = [dict(_rows(card)) for card in cards]
-    for label, _ in _rows(cards[0]):
-        table.add_row(label, *(column.get(label, _NONE) for column in columns))
+    for lines in zip(*(_rows(card) for card in cards), strict=True):
+        table.add_row(lines[0][0], *(value for _, value in lines))
     return table

@@ -270,6 +270,14 @@ class TestRates:
         right = 0.01 * 7 / 365.25
         assert pytest.approx(right / (right + 1 / 40)) == score.precision_at_base_rate
 
+    def test_none_false_in_a_short_history_is_not_none_for_ever(self, judged: Judge) -> None:
+        """No event in 40 module-weeks rules out more than 3.0 / 40 a week with 95 % (the rule of three)."""
+        score = judged(_alarm(FAILED - 2 * DAY)).at(24)
+
+        right = 0.01 * 7 / 365.25
+        assert 1.0 == score.precision_at_base_rate
+        assert pytest.approx(right / (right + 3.0 / 40), rel=0.01) == score.precision_at_base_rate_low
+
     def test_lead_time_runs_from_the_first_alarm_that_is_right(self, judged: Judge) -> None:
         card = judged(_alarm(FAILED - 3 * DAY, FAILED - 2 * DAY), _alarm(FAILED - HOUR))
 

@@ -1,0 +1,67 @@
+"""Alarms as a CSV, anybody's: read with a clear word about what is wrong, file and line."""
+
+import csv
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TextIO
+
+import polars as pl
+
+from ingest.errors import ExportError
+
+__all__ = ["read_alarms"]
+
+_NEEDED: Final = ("device", "interface", "raised_at")
+_TIMES: Final = ("raised_at", "cleared_at")
+_TEXT: Final = ("alarm_id", "site", "device", "interface", "suspect", "level", "failure_type", "action")
+
+
+def read_alarms(path: Path) -> pl.DataFrame:
+    """The alarms of a CSV, as ``models.evaluate.judge`` takes them.
+
+    Needed are device, interface and raised_at; site is "default" where it is not said, cleared_at, level, suspect,
+    failure_type and action are used where they are there, other columns are not. Times are ISO 8601 with zone.
+
+    Raises:
+        ExportError: no such file, a needed column is not there, or a value is missing or no such time; names the line.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(_rows(path, file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        msg = f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ExportError(msg) from None
+    columns = {name: pl.String() for name in _TEXT} | {name: pl.Datetime("us", "UTC") for name in _TIMES}
+    frame = pl.DataFrame(rows, schema=pl.Schema(columns))
+    said = [name for name in frame.columns if name in _NEEDED or frame[name].is_not_null().any()]
+    return frame.select(said).with_columns(frame["site"].fill_null("default"))
+
+
+def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | datetime | None]]:
+    reader = csv.DictReader(file)
+    if missing := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
+        msg = f"{path}: line 1: no column {', '.join(missing)} (needed are {', '.join(_NEEDED)})"
+        raise ExportError(msg)
+    for row in reader:
+        where = f"{path}: line {reader.line_num}"
+        text = {name: (row.get(name) or "").strip() for name in (*_TEXT, *_TIMES)}
+        if lacking := [name for name in _NEEDED if not text[name]]:
+            msg = f"{where}: {lacking[0]} is empty"
+            raise ExportError(msg)
+        times = {name: _time(where, name, text[name]) for name in _TIMES}
+        yield {**{name: text[name] or None for name in _TEXT}, **times}
+
+
+def _time(where: str, name: str, text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        msg = f"{where}: {name} {text!r} is not an ISO 8601 time"
+        raise ExportError(msg) from None
+    if time.tzinfo is None:
+        msg = f"{where}: {name} {text!r} has no time zone; write {text}Z for UTC"
+        raise ExportError(msg)
+    return time.astimezone(UTC)
