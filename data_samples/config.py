@@ -35,12 +35,12 @@ class Kind:
 
 KINDS: Final[Mapping[FailureType, Kind]] = MappingProxyType(
     {
-        FailureType.LASER_DEGRADATION: Kind(0.28, 0.32, 5.0, 0.9),
-        FailureType.CONTAMINATION: Kind(0.26, 0.32, 5.0, 0.9),
+        FailureType.LASER_DEGRADATION: Kind(0.28, 0.35, 5.0, 0.9),
+        FailureType.CONTAMINATION: Kind(0.26, 0.35, 5.0, 0.9),
         FailureType.FIBER_DAMAGE: Kind(0.11, 0.55, 2.0, 0.7),
-        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.32, 3.5, 0.8),
+        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.35, 3.5, 0.8),
         FailureType.MODULE_ELECTRONICS: Kind(0.14, 0.65, 1.5, 0.7),
-        FailureType.LOOSE_SEATING: Kind(0.11, 0.35, 2.5, 0.7),
+        FailureType.LOOSE_SEATING: Kind(0.11, 0.38, 2.5, 0.7),
     }
 )
 """The mix of failures; shares sum to 1."""
@@ -85,6 +85,8 @@ class FleetConfig:
     fan_events_per_device_month: float = 0.3
     gaps_per_device_month: float = 1.2
     reboots_per_device_month: float = 0.25
+    clears_per_port_month: float = 0.05
+    """Heat, collection gaps, reboots and hands that clear a port's counters [judgement]."""
 
     late_hours: float = 48.0
     """A ticket opens up to this long after the failure [judgement]."""

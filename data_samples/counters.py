@@ -1,4 +1,4 @@
-"""What a port counts: FEC codewords, frames, flaps and failed reads, cumulative, until a reboot sets them to 0."""
+"""What a port counts, cumulative until a reset: FEC codewords, frames, flaps and failed reads."""
 
 from typing import Final
 
@@ -38,12 +38,12 @@ def count(
         )
         events["fec_uncorrected"] = lost
         events["crc_errors"] = rng.binomial(lost, _FRAMES_PER_CODEWORD) + (rng.random(len(ber)) < 3e-4)  # noqa: PLR2004
-    return {name: _cumulative(rng, values.astype(np.int64), time.reboots) for name, values in events.items()}
+    return {name: _cumulative(rng, values.astype(np.int64), time.resets) for name, values in events.items()}
 
 
-def _cumulative(rng: np.random.Generator, events: NDArray[np.int64], reboots: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Running sums from a start that is not 0, set to 0 at each reboot."""
+def _cumulative(rng: np.random.Generator, events: NDArray[np.int64], resets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Running sums from a start that is not 0, set to 0 at each reset."""
     total = np.cumsum(events) + int(rng.integers(0, 4))
-    for reboot in reboots:
-        total[reboot:] -= total[reboot] - events[reboot]
+    for reset in resets:
+        total[reset:] -= total[reset] - events[reset]
     return np.maximum(total, 0)

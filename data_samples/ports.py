@@ -24,6 +24,7 @@ class PortTime:
         up, admin_up: of this end. dark: its laser is off. seen: a sample was collected.
         flaps, read_errors: events a step. sag_v: fall of the supply while the seat shakes.
         fault: the module says of itself that it is broken. mute: its memory cannot be read.
+        resets: steps at which counters start anew.
     """
 
     up: NDArray[np.bool_]
@@ -35,7 +36,7 @@ class PortTime:
     sag_v: NDArray[np.float32]
     fault: NDArray[np.bool_]
     mute: NDArray[np.bool_]
-    reboots: NDArray[np.int64]
+    resets: NDArray[np.int64]
 
 
 def port_time(history: History, state: State, end: int) -> PortTime:
@@ -47,6 +48,7 @@ def port_time(history: History, state: State, end: int) -> PortTime:
     far_admin = _outside(steps, history.drained.get((link.index, 1 - end), []))
     up = admin & far_admin & _outside(steps, [(a, b, "") for a, b in history.down(link.index)])
     dark = ~admin if link.ends[end].system not in _LASER_STAYS_ON else np.zeros(steps, bool)
+    clears = rng.poisson(config.clears_per_port_month * config.days / 30)
     time = PortTime(
         up=up,
         admin_up=admin,
@@ -57,7 +59,7 @@ def port_time(history: History, state: State, end: int) -> PortTime:
         sag_v=np.zeros(steps, np.float32),
         fault=np.zeros(steps, bool),
         mute=np.zeros(steps, bool),
-        reboots=device.reboots,
+        resets=np.sort(np.append(device.reboots, rng.integers(0, steps, clears))),
     )
     time.flaps[1:] += up[:-1] & ~up[1:]
     time.flaps += rng.random(steps) < history.config.benign_per_link_month / 90 / config.steps_per_day
