@@ -41,7 +41,8 @@ def canonical(table: Table, rows: pa.Table | pl.DataFrame) -> pa.Table:
     if table.time is not None:
         columns.append(pc.cast(columns[schema.get_field_index(table.time)], pa.date32()))
         schema = schema.append(pa.field(PARTITION, pa.date32(), nullable=False))
-    return pa.table(columns, schema=schema)
+    # The writer takes several chunks in any order; of one it keeps the rows' order.
+    return pa.table(columns, schema=schema).combine_chunks()
 
 
 def _column(table: Table, field: pa.Field, rows: pa.Table) -> pa.ChunkedArray:
@@ -61,16 +62,14 @@ def _column(table: Table, field: pa.Field, rows: pa.Table) -> pa.ChunkedArray:
 
 
 def data_files(handle: DeltaTable, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
-    """Files of the handle's version that may hold rows of the days asked for, in commit order."""
+    """Files of the handle's version that may hold rows of the days asked for: day by day, each in commit order."""
     actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
-    actions.sort(key=lambda action: (action["modification_time"], action["path"]))
     root = handle.table_uri.rstrip("/")
     if root.startswith(("file://", "/")):
         root = unquote(root.removeprefix("file://"))
-    files = [
-        DataFile(f"{root}/{a['path']}", a.get(f"partition.{PARTITION}"), a["num_records"] or 0, a["size_bytes"])
-        for a in actions
-    ]
+    day = f"partition.{PARTITION}"
+    actions.sort(key=lambda action: (action.get(day) or date.min, action["modification_time"], action["path"]))
+    files = [DataFile(f"{root}/{a['path']}", a.get(day), a["num_records"] or 0, a["size_bytes"]) for a in actions]
     first, last = _day(since), _day(until)
     return [
         file

@@ -107,7 +107,7 @@ class Lake:
         until: datetime | None = None,
         columns: Sequence[str] | None = None,
     ) -> pl.LazyFrame:
-        """Rows as they were appended, in commit order, with ``since <= time < until``.
+        """Rows as they were appended, day by day and each in commit order, with ``since <= time < until``.
 
         A key may occur more than once. A table that does not exist has no rows.
         """

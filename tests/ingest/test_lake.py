@@ -1,0 +1,326 @@
+"""The lake: what is appended is read, once, whatever runs beside it."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.errors import LakeError
+from ingest.lake import Lake
+from ingest.lease import FileLease
+from ingest.schema import LANE_SAMPLES, MODULES, TICKETS, Table
+
+T0 = datetime(2026, 3, 1, 22, tzinfo=UTC)
+
+
+def samples(
+    count: int, *, start: datetime = T0, rx_dbm: float = -2.0, received: timedelta = timedelta()
+) -> pl.DataFrame:
+    """One lane's readings, an hour apart."""
+    times = [start + timedelta(hours=i) for i in range(count)]
+    return pl.DataFrame(
+        {
+            "time": times,
+            "received_at": [time + received for time in times],
+            "site": "default",
+            "device": "leaf01",
+            "interface": "Ethernet0",
+            "lane": 1,
+            "rx_power_dbm": rx_dbm,
+            "quality": 0,
+            "source": "file",
+        }
+    )
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def lease(tmp_path: Path) -> FileLease:
+    return FileLease(tmp_path / "lock")
+
+
+def test_nothing_is_created_until_the_first_append(lake: Lake, tmp_path: Path) -> None:
+    assert not lake.exists(LANE_SAMPLES)
+    assert [] == lake.dates(LANE_SAMPLES)
+    assert [] == lake.stats()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_does_not_exist_reads_as_empty_with_its_schema(lake: Lake) -> None:
+    empty = lake.scan(LANE_SAMPLES, since=T0).collect()
+
+    assert LANE_SAMPLES.schema.names == empty.columns
+    assert pl.Datetime("us", "UTC") == empty.schema["time"]
+
+
+def test_what_is_appended_is_read_back_in_canonical_types(lake: Lake) -> None:
+    assert 4 == lake.append(LANE_SAMPLES, samples(4))
+
+    rows = lake.scan(LANE_SAMPLES).collect()
+
+    assert LANE_SAMPLES.schema.names == rows.columns
+    assert pl.Int8 == rows.schema["lane"]
+    assert pl.Float32 == rows.schema["rx_power_dbm"]
+    assert 4 == rows.get_column("tx_power_dbm").null_count()
+
+
+def test_an_arrow_table_with_dictionary_columns_is_taken_as_plain_strings(lake: Lake) -> None:
+    arrow = samples(3).to_arrow()
+    position = arrow.schema.get_field_index("device")
+    coded = arrow.set_column(position, "device", arrow.column("device").cast(pa.string()).dictionary_encode())
+
+    lake.append(LANE_SAMPLES, coded)
+
+    assert pl.String == lake.scan(LANE_SAMPLES).collect().schema["device"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (samples(1).with_columns(colour=pl.lit("red")), "has no column colour"),
+        (samples(1).with_columns(lane=pl.lit("first")), "lane_samples.lane"),
+        (samples(1).with_columns(device=pl.lit(None, pl.String)), "lane_samples.device must not be null"),
+        (samples(1).drop("quality"), "lane_samples.quality must not be null"),
+    ],
+    ids=["unknown column", "wrong type", "null in a key", "required column missing"],
+)
+def test_rows_of_another_shape_are_refused_by_name(lake: Lake, rows: pl.DataFrame, said: str) -> None:
+    with pytest.raises(LakeError, match=said):
+        lake.append(LANE_SAMPLES, rows)
+
+
+def test_a_transaction_is_appended_once(lake: Lake) -> None:
+    assert 4 == lake.append(LANE_SAMPLES, samples(4), transaction="file-a")
+    assert 0 == lake.append(LANE_SAMPLES, samples(4), transaction="file-a")
+
+    assert lake.has_transaction(LANE_SAMPLES, "file-a")
+    assert not lake.has_transaction(LANE_SAMPLES, "file-b")
+    assert 4 == lake.scan(LANE_SAMPLES).collect().height
+
+
+def test_several_transactions_are_recorded_together_and_no_rows_are_enough(lake: Lake) -> None:
+    lake.append(LANE_SAMPLES, samples(0), transaction=["file-a", "file-b"])
+
+    assert {"file-a", "file-b"} == lake.recorded(LANE_SAMPLES, ["file-a", "file-b", "file-c"])
+
+
+def test_a_scan_is_half_open_and_reads_only_the_days_it_needs(lake: Lake) -> None:
+    lake.append(LANE_SAMPLES, samples(72))
+    since, until = T0 + timedelta(hours=2), T0 + timedelta(hours=26)
+
+    scan = lake.scan(LANE_SAMPLES, since=since, until=until, columns=["time"])
+
+    assert [since + timedelta(hours=i) for i in range(24)] == sorted(scan.collect().get_column("time"))
+    assert "date=2026-03-02" in scan.explain()
+    assert "date=2026-03-04" not in scan.explain()
+
+
+def test_a_table_without_time_cannot_be_selected_by_it(lake: Lake) -> None:
+    with pytest.raises(LakeError, match="modules has no time"):
+        lake.scan(MODULES, since=T0)
+
+
+def test_of_a_key_the_row_received_last_is_the_latest_whatever_the_order_of_commits(lake: Lake) -> None:
+    lake.append(LANE_SAMPLES, samples(3, rx_dbm=-5.0, received=timedelta(minutes=5)))
+    lake.append(LANE_SAMPLES, samples(3, rx_dbm=-3.0))
+
+    latest = lake.latest(LANE_SAMPLES, columns=["rx_power_dbm"]).collect()
+
+    assert [-5.0] * 3 == latest.get_column("rx_power_dbm").to_list()
+    assert ["rx_power_dbm"] == latest.columns
+
+
+def test_of_rows_received_at_once_the_one_committed_last_is_the_latest(lake: Lake, lease: FileLease) -> None:
+    """A corrected file of an export has the same keys and the same ``received_at``."""
+    for rx_dbm in (-3.0, -4.0, -5.0):
+        lake.append(LANE_SAMPLES, samples(3, rx_dbm=rx_dbm))
+
+    before = lake.latest(LANE_SAMPLES).collect().get_column("rx_power_dbm").to_list()
+    lake.compact(LANE_SAMPLES, lease=lease)
+    after = lake.scan(LANE_SAMPLES).collect().get_column("rx_power_dbm").to_list()
+
+    assert [-5.0] * 3 == before == after
+
+
+def test_a_null_in_a_key_is_a_value_like_any_other(lake: Lake) -> None:
+    rows = pl.DataFrame({"received_at": [T0, T0 + timedelta(1)], "site": "s", "device": "d", "interface": "e"})
+
+    lake.append(MODULES, rows)
+
+    assert [T0 + timedelta(1)] == lake.latest(MODULES).collect().get_column("received_at").to_list()
+
+
+def test_compaction_leaves_one_sorted_file_a_closed_day_and_the_same_rows(lake: Lake, lease: FileLease) -> None:
+    for start in (10, 0, 5):
+        lake.append(LANE_SAMPLES, samples(10, start=T0 + timedelta(hours=start)))
+    before = lake.latest(LANE_SAMPLES).sort(LANE_SAMPLES.key).collect()
+
+    assert 2 == lake.compact(LANE_SAMPLES, lease=lease)
+
+    after = lake.scan(LANE_SAMPLES).collect()
+    assert before.equals(after)
+    assert [(20, 2)] == [(entry.rows, entry.files) for entry in lake.stats()]
+    assert [date(2026, 3, 1), date(2026, 3, 2)] == lake.dates(LANE_SAMPLES)
+
+
+def test_compaction_leaves_open_days_and_compacted_days_alone(lake: Lake, lease: FileLease) -> None:
+    lake.append(LANE_SAMPLES, samples(4))
+
+    assert 1 == lake.compact(LANE_SAMPLES, lease=lease, before=date(2026, 3, 2))
+    assert 0 == lake.compact(LANE_SAMPLES, lease=lease, before=date(2026, 3, 2))
+    lake.append(LANE_SAMPLES, samples(1))
+    assert 1 == lake.compact(LANE_SAMPLES, lease=lease, before=date(2026, 3, 2))
+
+
+def test_two_compactions_at_once_are_refused(lake: Lake, lease: FileLease) -> None:
+    lake.append(LANE_SAMPLES, samples(2))
+
+    with lease, pytest.raises(LakeError, match="another rewrite"):
+        lake.compact(LANE_SAMPLES, lease=FileLease(lease.path))
+
+
+def test_a_column_that_a_table_gained_later_is_null_in_old_rows(lake: Lake) -> None:
+    fewer = Table("lane_samples", pa.schema(list(LANE_SAMPLES.schema)[:9]), LANE_SAMPLES.key, "time")
+    lake.append(fewer, samples(1).drop("quality", "source"))
+    gained = [field.with_nullable(nullable=True) for field in LANE_SAMPLES.schema]
+
+    lake.append(Table("lane_samples", pa.schema(gained), LANE_SAMPLES.key, "time"), samples(1, start=T0 + timedelta(1)))
+
+    assert [None, 0] == lake.scan(LANE_SAMPLES).sort("time").collect().get_column("quality").to_list()
+
+
+def test_a_folder_with_a_space_in_its_name_is_read(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "my läke"))
+
+    lake.append(LANE_SAMPLES, samples(2))
+
+    assert 2 == lake.scan(LANE_SAMPLES).collect().height
+
+
+readings = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 2), st.integers(0, 3), st.integers(-30, 3)), min_size=1, max_size=30
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(readings, min_size=1, max_size=4), st.integers(0, 4))
+def test_latest_is_what_a_dictionary_would_hold(
+    tmp_path_factory: pytest.TempPathFactory, commits: list[list[tuple[int, int, int, int]]], compact_after: int
+) -> None:
+    """However rows are spread over commits, and wherever a compaction falls."""
+    folder = tmp_path_factory.mktemp("lake")
+    lake = Lake(str(folder / "lake"))
+    held: dict[tuple[int, int], tuple[int, int]] = {}
+    for n, commit in enumerate(commits):
+        rows = pl.DataFrame(commit, schema=["hour", "lane", "late", "rx_power_dbm"], orient="row").select(
+            time=T0 + pl.duration(hours="hour"),
+            received_at=T0 + pl.duration(hours=pl.col("hour") + pl.col("late")),
+            lane="lane",
+            rx_power_dbm="rx_power_dbm",
+            site=pl.lit("default"),
+            device=pl.lit("leaf01"),
+            interface=pl.lit("Ethernet0"),
+            quality=pl.lit(0),
+            source=pl.lit("file"),
+        )
+        lake.append(LANE_SAMPLES, rows)
+        for hour, lane, late, rx_dbm in commit:
+            if late >= held.get((hour, lane), (-1, 0))[0]:
+                held[hour, lane] = (late, rx_dbm)
+        if n == compact_after:
+            lake.compact(LANE_SAMPLES, lease=FileLease(folder / "lock"))
+
+    latest = lake.latest(LANE_SAMPLES).collect()
+
+    found = {
+        (round((time - T0) / timedelta(hours=1)), lane): rx_dbm
+        for time, lane, rx_dbm in latest.select("time", "lane", "rx_power_dbm").iter_rows()
+    }
+    assert {key: rx_dbm for key, (_, rx_dbm) in held.items()} == found
+
+
+_APPENDER = """
+import sys, time
+from datetime import UTC, datetime, timedelta
+import polars as pl
+from ingest.lake import Lake
+from ingest.schema import LANE_SAMPLES
+uri, device, commits = sys.argv[1], sys.argv[2], int(sys.argv[3])
+start = datetime(2026, 3, 1, tzinfo=UTC)
+for n in range(commits):
+    times = [start + timedelta(minutes=20 * n + i) for i in range(20)]
+    rows = pl.DataFrame({"time": times, "received_at": times, "site": "s", "device": device, "interface": "e",
+                         "lane": 1, "rx_power_dbm": -2.0, "quality": 0, "source": "file"})
+    assert Lake(uri).append(LANE_SAMPLES, rows, transaction=f"{device}-{n}") == 20
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.slow
+def test_appenders_beside_a_compaction_lose_nothing_and_double_nothing(lake: Lake, lease: FileLease) -> None:
+    """Two processes start on a table that is not there yet, and a third rewrites what they append to."""
+    commits = 20
+    appenders = [
+        subprocess.Popen([sys.executable, "-c", _APPENDER, lake.uri, device, str(commits)]) for device in ("a", "b")
+    ]
+    rewrites = 0
+    while any(appender.poll() is None for appender in appenders):
+        if lake.exists(LANE_SAMPLES):
+            rewrites += lake.compact(LANE_SAMPLES, lease=lease)
+            seen = lake.latest(LANE_SAMPLES).collect()
+            assert 0 == seen.height % 20
+
+    assert [0, 0] == [appender.returncode for appender in appenders]
+    assert rewrites >= 1
+    rows = lake.scan(LANE_SAMPLES).collect()
+    assert 2 * commits * 20 == rows.height == rows.unique(LANE_SAMPLES.key).height
+
+
+def test_rows_appended_between_reading_a_day_and_overwriting_it_are_kept(
+    lake: Lake, lease: FileLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pinned handle makes the overwrite fail, so that it starts again."""
+    lake.append(LANE_SAMPLES, samples(2))
+    late = samples(1, start=T0 + timedelta(minutes=30))
+    real = DeltaTable.get_add_actions
+    pending: list[Callable[[], int]] = [lambda: lake.append(LANE_SAMPLES, late)]
+
+    def add_actions_and_then_an_append(self: DeltaTable, flatten: bool = False) -> object:
+        actions = real(self, flatten)
+        if len(pending) == 1 and sys._getframe(2).f_code.co_name == "_compact_day":
+            pending.pop()()
+        return actions
+
+    monkeypatch.setattr(DeltaTable, "get_add_actions", add_actions_and_then_an_append)
+    lake.compact(LANE_SAMPLES, lease=lease)
+
+    assert not pending
+    assert 3 == lake.scan(LANE_SAMPLES).collect().height
+
+
+def test_statistics_tell_rows_files_and_days(lake: Lake) -> None:
+    lake.append(LANE_SAMPLES, samples(26))
+    lake.append(
+        TICKETS,
+        pl.DataFrame(
+            {"received_at": [T0], "ticket_id": "T1", "site": "s", "device": "d", "interface": "e", "opened_at": [T0]}
+        ),
+    )
+
+    lanes, tickets = lake.stats()
+
+    assert ("lane_samples", 26, 2) == (lanes.name, lanes.rows, lanes.files)
+    assert (date(2026, 3, 1), date(2026, 3, 2)) == (lanes.first, lanes.last)
+    assert ("tickets", 1, None) == (tickets.name, tickets.rows, tickets.first)
