@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 from rich.table import Table
 
-__all__ = ["Attribution", "LeadScore", "Scorecard", "scorecard_table"]
+__all__ = ["Attribution", "LeadScore", "Scorecard", "scorecard_rows", "scorecard_table"]
 
 _NONE = "-"
 
@@ -171,12 +171,18 @@ def _rows(card: Scorecard) -> list[tuple[str, str]]:
     ]
 
 
+def scorecard_rows(*cards: Scorecard) -> list[tuple[str, tuple[str, ...]]]:
+    """Label, then each card's value, of every line; the cards have the same leads and base rate."""
+    lines = zip(*(_rows(card) for card in cards), strict=True)
+    return [(line[0][0], tuple(value for _, value in line)) for line in lines]
+
+
 def scorecard_table(*cards: Scorecard, title: str = "Scorecard") -> Table:
     """Scorecards of the same leads and base rate side by side, one column each."""
     table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
     for card in cards:
         table.add_column(card.name, justify="right")
-    for lines in zip(*(_rows(card) for card in cards), strict=True):
-        table.add_row(lines[0][0], *(value for _, value in lines))
+    for label, values in scorecard_rows(*cards):
+        table.add_row(label, *values)
     return table
