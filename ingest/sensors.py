@@ -1,5 +1,6 @@
 """Sensor tables (ENTITY-SENSOR-MIB and its relatives) into readings: unit, scale, place and meaning of each sensor."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ _TX = re.compile(r"\b(tx|transmit(ted|ter)?|output|launch)(?=\b|\d|_)", re.IGNOR
 _BIAS = re.compile(r"\bbias|\bcurrent\b|\blaser\b", re.IGNORECASE)
 _NOT_BIAS = re.compile(r"\btec\b|cooler", re.IGNORECASE)
 _OPTICAL = {"rx_power_dbm", "tx_power_dbm", "tx_bias_ma"}
-_PLAIN = {"v": 1.0, "c": 1.0, "a": 1_000.0}  # to the canonical unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,19 @@ def _limit_columns(limits: Limits | None) -> list[str]:
 def scaled(raw: float, exponent: int, unit: str) -> float:
     """A sensor's integer in canonical units: dBm, V, mA, degrees.
 
-    >>> scaled(6322, -3 - 4, "w")  # milli, four decimals: 0.6322 mW
-    -1.9914...
+    >>> round(scaled(6322, -3 - 4, "w"), 3)  # milli, four decimals: 0.6322 mW
+    -1.991
     >>> scaled(3345, -3 - 2, "a")
     33.45
     """
-    # Divided by a power of ten, not multiplied by its inverse: 3345 / 100 is 33.45, 3345 * 0.01 is not.
-    value = raw / 10**-exponent if exponent < 0 else raw * 10**exponent
-    if unit == "dbm":
-        return value
     if unit == "w":
-        return mw_to_dbm(raw * 10.0 ** (exponent + 3)) if raw >= 0 else float("nan")
-    return raw / 10 ** -(exponent + 3) if unit == "a" and exponent + 3 < 0 else value * _PLAIN[unit]
+        return mw_to_dbm(_shifted(raw, exponent + 3)) if raw >= 0 else math.nan
+    return _shifted(raw, exponent + (3 if unit == "a" else 0))
+
+
+def _shifted(raw: float, exponent: int) -> float:
+    """`raw` times ten to the `exponent`; divided where that is exact: 3345 / 100 is 33.45, 3345 * 0.01 is not."""
+    return raw / float(10**-exponent) if exponent < 0 else raw * float(10**exponent)
 
 
 def decode_sensors(
@@ -154,10 +155,10 @@ def _reading(sensor: _Sensor, ports: Interfaces, limits: Mapping[int, dict[str, 
 
 def _limits(cells: Mapping[str, Column], where: Limits) -> dict[int, dict[str, int]]:
     found: dict[int, dict[str, int]] = {}
-    for name, column in where.columns.items():
+    for limit, column in where.columns.items():
         for index, cell in cells.get(f"{where.table}.{column}", {}).items():
             if index.isdigit() and isinstance(cell, int):
-                found.setdefault(int(index), {})[name] = cell
+                found.setdefault(int(index), {})[limit] = cell
     if where.value is not None:
         for sensor, name, value in _limit_rows(cells, where):
             found.setdefault(sensor, {}).setdefault(name, value)

@@ -12,12 +12,9 @@ from gufo.snmp import SnmpError, SnmpVersion
 from gufo.snmp.aio import SnmpSession
 
 from ingest.errors import TransportError
-from ingest.transport import Cell, Column, WalkGuard
+from ingest.transport import Cell, Column, Repetitions, WalkGuard
 
 __all__ = ["GufoTransport"]
-
-_FEWEST = 5
-"""Rows an answer that are asked for at the least: five of the longest strings (255 octets) fit any path."""
 
 
 @dataclass
@@ -31,7 +28,7 @@ class GufoTransport:
         version: "1" or "2c".
         timeout_s: for one answer.
         retries: how often a request is sent again.
-        max_repetitions: rows an answer; halved, and kept so, when the device does not answer.
+        max_repetitions: rows an answer, at first.
     """
 
     address: str
@@ -43,6 +40,7 @@ class GufoTransport:
     max_repetitions: int = 25
 
     def __post_init__(self) -> None:
+        self._repetitions = Repetitions(self.max_repetitions)
         self._session = self._open()
 
     def _open(self) -> SnmpSession:
@@ -59,38 +57,42 @@ class GufoTransport:
             raise TransportError(msg) from None
 
     async def walk(self, oid: str) -> Column:
-        """All cells below `oid`; fewer rows an answer when the device falls silent or ends in the middle."""
-        for attempt in range(self.retries + 1):
-            asked = self.max_repetitions
+        """All cells below `oid`."""
+        reason = "no answer from"
+        for asked in self._repetitions.attempts(self.retries):
             try:
                 cells = await self._walk_once(oid, asked)
+                if not await self._cut_short(oid, cells, asked):
+                    self._repetitions.worked(asked)
+                    return cells
+                reason = f"errors instead of rows below {oid} from"
             except TimeoutError:
-                if attempt == self.retries:
-                    msg = f"no answer from {self.address}:{self.port}"
-                    raise TransportError(msg) from None
-                self._ask_for_less()
                 continue
             except (SnmpError, OSError, ValueError) as error:
                 msg = f"{self.address}:{self.port}: {str(error) or type(error).__name__}"
                 raise TransportError(msg) from None
-            if not await self._cut_short(oid, cells, asked):
-                return cells
-            self._ask_for_less()
-        return cells
+        msg = f"{reason} {self.address}:{self.port}"
+        raise TransportError(msg)
 
     def close(self) -> None:
         """Nothing to do: the socket goes with the session."""
 
-    def _ask_for_less(self) -> None:
-        """Huawei's agents fall silent where an answer would pass UDP's limit; others say tooBig."""
-        self.max_repetitions = max(self.max_repetitions // 2, _FEWEST)
-
     async def _walk_once(self, oid: str, max_repetitions: int) -> Column:
-        guard = WalkGuard(oid)
-        async for found, value in self._iterate(oid, max_repetitions):
+        """One walk; a packet lost on the way costs one time-out, silence from the start or twice in a row all of it."""
+        guard, stuck_at = WalkGuard(oid), 0
+        rows = self._iterate(oid, max_repetitions)
+        while True:
+            try:
+                found, value = await anext(rows)
+            except StopAsyncIteration:
+                return guard.cells
+            except TimeoutError:
+                if len(guard.cells) == stuck_at:
+                    raise
+                stuck_at = len(guard.cells)
+                continue
             if value is not None and not guard.take(found, value):
-                break
-        return guard.cells
+                return guard.cells
 
     def _iterate(self, oid: str, max_repetitions: int) -> AsyncIterator[tuple[str, Cell | None]]:
         if self.version == "1":
@@ -99,11 +101,11 @@ class GufoTransport:
 
     async def _cut_short(self, oid: str, cells: Column, asked: int) -> bool:
         """Whether the walk ended by an error that gufo does not report: only at the border of an answer."""
-        if self.version == "1" or asked <= _FEWEST or len(cells) % asked:
+        if self.version == "1" or asked <= Repetitions.FEWEST or len(cells) % asked:
             return False
         if not cells:
             return bool([value async for _, value in _first(self._session.getnext(oid))])
-        again = await self._walk_once(oid, max(asked // 2, _FEWEST))
+        again = await self._walk_once(oid, max(asked // 2, Repetitions.FEWEST))
         more = len(again) > len(cells)
         cells.update(again)
         return more

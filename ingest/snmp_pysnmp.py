@@ -14,11 +14,10 @@ from pysnmp.proto.rfc1902 import Null, ObjectIdentifier
 from pysnmp.proto.rfc1905 import EndOfMibView, NoSuchInstance, NoSuchObject
 
 from ingest.errors import TransportError
-from ingest.transport import Cell, Column, WalkGuard
+from ingest.transport import Cell, Column, Repetitions, WalkGuard
 
 __all__ = ["PysnmpTransport"]
 
-_FEWEST = 5
 _TOO_BIG = 1
 
 
@@ -35,6 +34,7 @@ class PysnmpTransport:
     max_repetitions: int = 25
 
     def __post_init__(self) -> None:
+        self._repetitions = Repetitions(self.max_repetitions)
         self._dispatcher: SnmpDispatcher | None = None
         self._target: UdpTransportTarget | None = None
 
@@ -58,20 +58,20 @@ class PysnmpTransport:
 
     async def _ask(self, oid: str) -> list[tuple[str, Any]]:
         """One answer's rows after `oid`; fewer are asked for when the device falls silent or finds them too big."""
-        for _ in range(self.retries + 1):
-            error, status, rows = await self._request(oid)
+        for asked in self._repetitions.attempts(self.retries):
+            error, status, rows = await self._request(oid, asked)
             if error is None and not status:
+                self._repetitions.worked(asked)
                 return [(str(name), value) for name, value in rows]
             if status and int(status) != _TOO_BIG:
                 if self.version == "1":
                     return []  # noSuchName is version 1's end of the MIB
                 msg = f"{self.address}:{self.port}: {status.prettyPrint()}"
                 raise TransportError(msg)
-            self.max_repetitions = max(self.max_repetitions // 2, _FEWEST)
         msg = f"no answer from {self.address}:{self.port}"
         raise TransportError(msg)
 
-    async def _request(self, oid: str) -> tuple[Any, Any, Any]:
+    async def _request(self, oid: str, max_repetitions: int) -> tuple[Any, Any, Any]:
         if self._target is None:
             self._dispatcher = SnmpDispatcher()
             self._target = await UdpTransportTarget.create((self.address, self.port), timeout=self.timeout_s, retries=0)
@@ -81,7 +81,7 @@ class PysnmpTransport:
             error, status, _, rows = await next_cmd(self._dispatcher, auth, self._target, at, lookupMib=False)
         else:
             error, status, _, rows = await bulk_cmd(
-                self._dispatcher, auth, self._target, 0, self.max_repetitions, at, lookupMib=False
+                self._dispatcher, auth, self._target, 0, max_repetitions, at, lookupMib=False
             )
         return error, status, rows
 

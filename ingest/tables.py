@@ -74,7 +74,7 @@ def _readings(
     if cell is None:
         return
     name, lane = at
-    limits = {
+    limits: dict[str, float] = {
         limit: raw * column.scale
         for limit, number in column.limits.items()
         if (raw := _number(cells.get(f"{table.table}.{number}", {}).get(index))) is not None

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 from ingest.errors import TransportError
 
-__all__ = ["Cell", "Column", "ReplayTransport", "Transport", "WalkGuard", "oid_key"]
+__all__ = ["Cell", "Column", "Repetitions", "ReplayTransport", "Transport", "WalkGuard", "oid_key"]
 
 Cell = int | float | bytes | str
 """One value as it came: number, octet string or dotted object identifier."""
@@ -80,6 +80,35 @@ class WalkGuard:
         self._last = key
         self.cells[oid[len(self._prefix) :]] = value
         return True
+
+
+class Repetitions:
+    """How many rows to ask for in one answer: fewer when a device falls silent.
+
+    Some devices (Huawei, at 50) do not answer where the answer would pass UDP's limit, which looks like a lost packet.
+    So the next attempt asks for half; only what happens twice at a size is taken for the device's limit.
+    """
+
+    FEWEST = 5
+    """Five of the longest strings (255 octets) fit any path."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._suspect = 0
+
+    def attempts(self, retries: int) -> Iterator[int]:
+        """Rows to ask for, attempt by attempt."""
+        yield self.most
+        for attempt in range(1, retries + 1):
+            yield max(self.most >> attempt, min(self.FEWEST, self.most))
+
+    def worked(self, asked: int) -> None:
+        """An attempt was answered."""
+        if asked < self.most:
+            if self._suspect == self.most:
+                self.most = asked
+            else:
+                self._suspect = self.most
 
 
 class ReplayTransport:
