@@ -1,0 +1,118 @@
+"""``forelight evaluate`` on an export small enough to judge by hand."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from ingest.errors import ExportError, LakeError
+from ingest.exports import import_export
+from ingest.lake import Lake
+from serving.cli.app import app
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+FAILED = START + timedelta(days=10)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(name="export")
+def _export(tmp_path: Path) -> Path:
+    """Two links polled hourly at their leaf ends for 14 days; the first goes down on the tenth, for twelve hours."""
+    folder = tmp_path / "export"
+    (folder / "telemetry").mkdir(parents=True)
+    ports = ["Ethernet0", "Ethernet8"]
+    pl.DataFrame({"device": ["leaf01"] * 2, "interface": ports, "serial": ["A", "B"]}).write_csv(
+        folder / "inventory.csv"
+    )
+    links = {
+        "a_device": ["leaf01"] * 2,
+        "a_interface": ports,
+        "z_device": ["gpu01", "gpu02"],
+        "z_interface": ["eth0"] * 2,
+    }
+    pl.DataFrame(links).write_csv(folder / "links.csv")
+    (folder / "tickets.csv").write_text(
+        "ticket_id,device,interface,serial,opened_at,closed_at,failure_type,action\n"
+        "T1,gpu01,eth0,,2026-03-11T06:00:00Z,2026-03-11T12:00:00Z,contamination,clean_connector\n"
+    )
+    times = pl.DataFrame({"time": [START + i * HOUR for i in range(14 * 24)]})
+    down = (pl.col("interface") == "Ethernet0") & pl.col("time").is_between(FAILED, FAILED + 12 * HOUR)
+    columns = {"device": "leaf01", "lane": 1, "rx_power_dbm": -2.0, "tx_power_dbm": -1.0, "tx_bias_ma": 50.0}
+    telemetry = times.join(pl.DataFrame({"interface": ports}), how="cross").with_columns(
+        *(pl.lit(value).alias(name) for name, value in columns.items()), oper_up=~down, admin_up=pl.lit(value=True)
+    )
+    telemetry.write_parquet(folder / "telemetry" / "part-0.parquet")
+    return folder
+
+
+@pytest.fixture(name="alarms")
+def _alarms(tmp_path: Path) -> Path:
+    path = tmp_path / "alarms.csv"
+    path.write_text(
+        "device,interface,raised_at\n"
+        "leaf01,Ethernet0,2026-03-09T00:00:00Z\n"  # two days before the failure
+        "leaf01,Ethernet8,2026-03-05T00:00:00Z\n"  # false
+    )
+    return path
+
+
+def test_an_export_is_judged_by_the_outage_at_the_end_that_has_telemetry(export: Path, alarms: Path) -> None:
+    """The ticket names the server's end and is six hours late; the leaf's end shows when it failed."""
+    result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms), "--data", str(export), "--json"])
+
+    card = json.loads(result.stdout)
+    assert (1, 1, 2) == (card["failures"], card["false_alarms"], card["alarms"])
+    assert {"1h": 1, "6h": 1, "24h": 1} == {lead: score["caught"] for lead, score in card["leads"].items()}
+    assert [48.0] == card["lead_times_h"]
+    assert 0 == card["baseline"]["alarms"]
+
+
+def test_the_lake_is_judged_where_no_export_is_named(
+    export: Path, alarms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORELIGHT_HOME", str(tmp_path / "home"))
+    import_export(export, Lake(str(tmp_path / "home" / "lake")))
+
+    result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms)])
+
+    assert 0 == result.exit_code
+    assert "F1 at 24 h" in result.stdout
+    assert "module limits" in result.stdout
+
+
+def test_the_period_can_be_narrowed(export: Path, alarms: Path) -> None:
+    period = ["--from", "2026-03-06T00:00:00Z", "--to", "2026-03-12T00:00:00Z"]
+
+    result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms), "--data", str(export), "--json", *period])
+
+    card = json.loads(result.stdout)
+    assert (1, 0, 1) == (card["failures"], card["false_alarms"], card["alarms"])
+
+
+def test_an_empty_lake_says_what_to_do(alarms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORELIGHT_HOME", str(tmp_path / "nothing"))
+
+    result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms)])
+
+    assert isinstance(result.exception, LakeError)
+    assert "import an export first" in str(result.exception)
+
+
+def test_a_naive_time_names_file_and_line(alarms: Path, export: Path) -> None:
+    alarms.write_text("device,interface,raised_at\nleaf01,Ethernet0,2026-03-09T00:00:00\n")
+
+    result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms), "--data", str(export)])
+
+    assert isinstance(result.exception, ExportError)
+    assert "alarms.csv: line 2" in str(result.exception)
+
+
+def test_a_period_that_ends_before_it_begins_is_an_error(alarms: Path, export: Path) -> None:
+    period = ["--from", "2026-03-12T00:00:00Z", "--to", "2026-03-06T00:00:00Z"]
+
+    result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms), "--data", str(export), *period])
+
+    assert "is not before" in str(result.exception)
