@@ -1,0 +1,441 @@
+"""An operator's export: what goes in comes out, split, once, and changed records make new versions."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.errors import ExportError
+from ingest.exports import import_export
+from ingest.lake import Lake
+from ingest.lease import FileLease
+from ingest.quarantine import Kind
+from ingest.schema import LANE_SAMPLES, LINKS, MAINTENANCE, MODULES, PORT_SAMPLES, REPAIRS, TABLES, TICKETS
+
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
+EXAMPLE = Path(__file__).parents[2].parent / "shared" / "recordings" / "export_small"
+
+
+def lane_rows(polls: int = 3, ports: Iterable[str] = ("Ethernet0", "Ethernet8"), lanes: int = 4) -> pl.DataFrame:
+    """Lane rows with the port's columns repeated; every lane has a BER of its own."""
+    return pl.DataFrame(
+        [
+            {
+                "time": T0 + timedelta(minutes=15 * poll),
+                "device": "leaf01",
+                "interface": port,
+                "serial": f"SN-{port}",
+                "lane": lane,
+                "tx_power_dbm": 0.5,
+                "rx_power_dbm": -2.0 - lane / 4,
+                "tx_bias_ma": 7.0,
+                "pre_fec_ber": 1e-8 * lane,
+                "temperature_c": 45.0,
+                "fec_corrected": 1000 * poll,
+                "oper_up": True,
+            }
+            for poll in range(polls)
+            for port in ports
+            for lane in range(1, lanes + 1)
+        ],
+        schema_overrides={"lane": pl.Int8},
+    )
+
+
+class Export:
+    """A directory in the form of an operator's export."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "telemetry").mkdir(parents=True)
+
+    def parquet(self, rows: pl.DataFrame, name: str = "part-0.parquet") -> Path:
+        rows.write_parquet(self.root / "telemetry" / name)
+        return self.root / "telemetry" / name
+
+    def csv(self, rows: pl.DataFrame, name: str = "part-0.csv", time_format: str = "%Y-%m-%d %H:%M:%S%:z") -> Path:
+        rows.with_columns(pl.col("time").dt.strftime(time_format)).write_csv(self.root / "telemetry" / name)
+        return self.root / "telemetry" / name
+
+    def file(self, name: str, *lines: str) -> None:
+        (self.root / name).write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    return Export(tmp_path / "export")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "home" / "lake"))
+
+
+def versions(lake: Lake) -> dict[str, tuple[int, int]]:
+    return {entry.name: (entry.version, entry.rows) for entry in lake.stats()}
+
+
+def test_lane_rows_are_split_into_lane_and_port_samples(export: Export, lake: Lake) -> None:
+    rows = lane_rows()
+    export.parquet(rows)
+
+    report = import_export(export.root, lake)
+
+    lanes = lake.scan(LANE_SAMPLES).sort(LANE_SAMPLES.key).collect()
+    ports = lake.scan(PORT_SAMPLES).sort(PORT_SAMPLES.key).collect()
+    assert (24, 24, 6) == (report.lane_rows, report.lane_samples, report.port_samples)
+    assert (24, 6) == (lanes.height, ports.height)
+    assert {"default"} == set(lanes["site"]) == set(ports["site"])
+    assert {"file"} == set(lanes["source"]) == set(ports["source"])
+    assert lanes["time"].equals(lanes["received_at"])
+    expected = rows.sort("interface", "lane", "time")["rx_power_dbm"].cast(pl.Float32)
+    assert expected.equals(lanes.sort("interface", "lane", "time")["rx_power_dbm"])
+    assert [0, 1000, 2000] * 2 == ports["fec_corrected"].to_list()
+    assert {45.0} == set(ports["temperature_c"])
+    assert {True} == set(ports["oper_up"])
+    assert not report.findings
+    assert report.quarantine is None
+
+
+def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: Path) -> None:
+    tables = []
+    for form in ("csv", "parquet"):
+        export, lake = Export(tmp_path / form), Lake(str(tmp_path / f"lake-{form}"))
+        getattr(export, form)(lane_rows())
+        import_export(export.root, lake)
+        tables.append([lake.scan(t).sort(t.key).collect() for t in (LANE_SAMPLES, PORT_SAMPLES)])
+
+    assert tables[0][0].equals(tables[1][0])
+    assert tables[0][1].equals(tables[1][1])
+
+
+@pytest.mark.parametrize("time_format", ["%FT%TZ", "%FT%T%.3f%:z", "%F %T%z", "%F %H:%M%:z"])
+def test_iso_times_of_every_usual_form_are_taken(export: Export, lake: Lake, time_format: str) -> None:
+    export.csv(lane_rows(), time_format=time_format)
+
+    import_export(export.root, lake)
+
+    assert T0 + timedelta(minutes=30) == lake.scan(LANE_SAMPLES).collect()["time"].max()
+
+
+def test_another_zone_becomes_utc(export: Export, lake: Lake) -> None:
+    export.csv(lane_rows(1), time_format="%FT02:00:00+02:00")
+
+    import_export(export.root, lake)
+
+    assert {T0} == set(lake.scan(LANE_SAMPLES).collect()["time"])
+
+
+def test_importing_twice_changes_nothing(export: Export, lake: Lake) -> None:
+    """Neither rows nor table versions."""
+    export.parquet(lane_rows(), "a.parquet")
+    export.csv(lane_rows(5).slice(24), "b.csv")
+    export.file("inventory.csv", "device,interface,serial", "leaf01,Ethernet0,SN1")
+    export.file("links.csv", "a_device,a_interface,z_device,z_interface,shared_risk", "leaf01,Ethernet0,s,e,t1;p2")
+    export.file("tickets.csv", "ticket_id,device,interface,opened_at", "T1,leaf01,Ethernet0,2026-03-01T00:00Z")
+    export.file("maintenance.csv", "device,interface,start,end", "leaf01,,2026-03-01T00:00Z,2026-03-01T01:00Z")
+    export.file(
+        "repairs.csv", "ticket_id,at,action", "T1,2026-03-01T00:00Z,clean_connector", "T1,2026-03-01T01:00Z,reseat"
+    )
+    import_export(export.root, lake)
+    before = versions(lake)
+
+    again = import_export(export.root, lake)
+
+    assert before == versions(lake)
+    assert (0, 2) == (again.files, again.known_files)
+    assert {(0, 1), (0, 2)} == set(again.records.values())
+    assert [1, 2] == lake.scan(REPAIRS).sort("seq").collect()["seq"].to_list()
+
+
+def test_a_file_copied_under_another_name_is_taken_once(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows(), "a.parquet")
+    export.parquet(lane_rows(), "b.parquet")
+
+    report = import_export(export.root, lake)
+
+    assert (1, 1) == (report.files, report.known_files)
+    assert 24 == lake.scan(LANE_SAMPLES).collect().height
+
+
+def test_a_corrected_file_replaces_what_it_corrects(export: Export, lake: Lake, tmp_path: Path) -> None:
+    export.parquet(lane_rows())
+    import_export(export.root, lake)
+    export.parquet(lane_rows().with_columns(rx_power_dbm=pl.lit(-9.0)))
+    import_export(export.root, lake)
+
+    latest = lake.latest(LANE_SAMPLES).collect()
+    lake.compact(LANE_SAMPLES, lease=FileLease(tmp_path / "lock"))
+
+    assert (24, {-9.0}) == (latest.height, set(latest["rx_power_dbm"]))
+    assert {-9.0} == set(lake.scan(LANE_SAMPLES).collect()["rx_power_dbm"])
+
+
+def test_a_ticket_that_was_closed_since_makes_a_new_version_and_the_others_do_not(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows())
+    head = "ticket_id,device,interface,opened_at,closed_at,failure_type"
+    other = "T2,leaf01,Ethernet8,2026-03-02 00:00:00+00:00,,"
+    export.file("tickets.csv", head, "T1,leaf01,Ethernet0,2026-03-01 00:00:00+00:00,,", other)
+    import_export(export.root, lake)
+    closed = "T1,leaf01,Ethernet0,2026-03-01 00:00:00+00:00,2026-03-01 09:00:00+00:00,contamination"
+    export.file("tickets.csv", head, closed, other)
+
+    report = import_export(export.root, lake)
+
+    latest = lake.latest(TICKETS).sort("ticket_id").collect()
+    assert (1, 1) == report.records["tickets"]
+    assert [T0 + timedelta(hours=9), None] == latest["closed_at"].to_list()
+    assert 3 == lake.scan(TICKETS).collect().height
+
+
+def test_a_ticket_changed_there_and_back_is_as_it_was(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows())
+    for summary in ("one", "two", "one"):
+        export.file(
+            "tickets.csv",
+            "ticket_id,device,interface,opened_at,summary",
+            f"T1,leaf01,Ethernet0,2026-03-01T00:00Z,{summary}",
+        )
+        import_export(export.root, lake)
+
+    assert ["one"] == lake.latest(TICKETS).collect()["summary"].to_list()
+
+
+def test_limits_may_be_written_short_and_an_infinite_one_is_none(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows())
+    export.file(
+        "inventory.csv",
+        "device,interface,tx_low_warn_dbm,rx_low_alarm_dbm,tx_bias_high_warn_ma,temperature_high_alarm_c,rx_power_high_warn_dbm",
+        "leaf01,Ethernet0,-2.5,-inf,12,75.5,0",
+    )
+
+    import_export(export.root, lake)
+
+    row = lake.latest(MODULES).collect().row(0, named=True)
+    assert (-2.5, None, 12.0, 75.5, 0.0) == (
+        row["tx_power_low_warn_dbm"],
+        row["rx_power_low_alarm_dbm"],
+        row["tx_bias_high_warn_ma"],
+        row["temperature_high_alarm_c"],
+        row["rx_power_high_warn_dbm"],
+    )
+
+
+def test_links_get_their_site_and_their_shared_risks(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows())
+    export.file(
+        "links.csv", "site,a_device,a_interface,z_device,z_interface,shared_risk", "fra1,a,e0,z,e1,trunk7;panel2"
+    )
+
+    import_export(export.root, lake)
+
+    row = lake.latest(LINKS).collect().row(0, named=True)
+    assert ("fra1", "fra1", ["trunk7", "panel2"], "file") == (
+        row["a_site"],
+        row["z_site"],
+        row["shared_risk"],
+        row["source"],
+    )
+
+
+def test_maintenance_is_announced_when_it_starts_unless_said(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows())
+    export.file("maintenance.csv", "device,start,end", "leaf01,2026-03-01T00:00Z,2026-03-01T01:00Z")
+
+    import_export(export.root, lake)
+
+    row = lake.latest(MAINTENANCE).collect().row(0, named=True)
+    assert (T0, None) == (row["announced_at"], row["interface"])
+
+
+def test_copper_without_dom_makes_port_samples_only(export: Export, lake: Lake) -> None:
+    nothing = [pl.lit(None, pl.Float64).alias(name) for name in ("tx_power_dbm", "rx_power_dbm", "tx_bias_ma")]
+    export.parquet(lane_rows().with_columns(*nothing, pre_fec_ber=pl.lit(None, pl.Float64)))
+
+    import_export(export.root, lake)
+
+    assert not lake.exists(LANE_SAMPLES) or not lake.scan(LANE_SAMPLES).collect().height
+    assert 6 == lake.scan(PORT_SAMPLES).collect().height
+
+
+def test_a_ber_that_all_lanes_repeat_is_the_ports(export: Export, lake: Lake) -> None:
+    by_port = pl.when(pl.col("interface") == "Ethernet0").then(1e-7).otherwise("pre_fec_ber")
+    export.parquet(lane_rows().with_columns(pre_fec_ber=by_port))
+
+    import_export(export.root, lake)
+
+    lanes, ports = lake.scan(LANE_SAMPLES).collect(), lake.scan(PORT_SAMPLES).collect()
+    assert {1e-7} == set(ports.filter(interface="Ethernet0")["pre_fec_ber"])
+    assert {None} == set(lanes.filter(interface="Ethernet0")["pre_fec_ber"])
+    assert {None} == set(ports.filter(interface="Ethernet8")["pre_fec_ber"])
+    assert {1e-8, 2e-8, 3e-8, 4e-8} == {round(ber, 12) for ber in lanes.filter(interface="Ethernet8")["pre_fec_ber"]}
+
+
+def test_a_ber_of_lane_0_is_the_ports(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows(lanes=1).with_columns(lane=pl.lit(0, pl.Int8)))
+
+    import_export(export.root, lake)
+
+    assert 6 == lake.scan(PORT_SAMPLES).collect()["pre_fec_ber"].count()
+    assert 0 == lake.scan(LANE_SAMPLES).collect()["pre_fec_ber"].count()
+    assert {0} == set(lake.scan(LANE_SAMPLES).collect()["lane"])
+
+
+def test_a_flag_of_one_lane_is_up_at_the_port(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows(1).with_columns(rx_los=pl.col("lane") == 3, tx_fault=pl.lit(None, pl.Boolean)))
+
+    import_export(export.root, lake)
+
+    ports = lake.scan(PORT_SAMPLES).collect()
+    assert ({True}, {None}) == (set(ports["rx_los"]), set(ports["tx_fault"]))
+
+
+def test_the_shape_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By time, by port or lane by lane, in batches of any size: one port sample a reading."""
+    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
+    counts = []
+    for order in (["time", "interface", "lane"], ["interface", "time", "lane"], ["lane", "interface", "time"]):
+        name = "-".join(order)
+        export, lake = Export(tmp_path / name), Lake(str(tmp_path / f"lake-{name}"))
+        export.parquet(lane_rows(9).sort(order))
+        import_export(export.root, lake)
+        counts.append((lake.scan(LANE_SAMPLES).collect().height, lake.scan(PORT_SAMPLES).collect().height))
+
+    assert [(72, 18)] * 3 == counts
+
+
+def test_types_that_another_tool_wrote_are_cast(export: Export, lake: Lake) -> None:
+    """pandas gives integers with gaps as floats, flags as 0 and 1, names as categories, times as nanoseconds."""
+    export.parquet(
+        lane_rows().with_columns(
+            pl.col("time").dt.cast_time_unit("ns"),
+            pl.col("device").cast(pl.Categorical),
+            pl.col("lane").cast(pl.Int64),
+            pl.col("oper_up").cast(pl.Int8),
+            pl.col("fec_corrected").cast(pl.Float64),
+            fec_bins=pl.concat_list([pl.lit(float(i)) for i in range(16)]),
+        )
+    )
+
+    report = import_export(export.root, lake)
+
+    row = lake.scan(PORT_SAMPLES).sort("time").collect().row(-1, named=True)
+    assert not report.findings
+    assert (True, 2000, list(range(16))) == (row["oper_up"], row["fec_corrected"], row["fec_bins"])
+
+
+power = st.one_of(st.none(), st.floats(-60, 8), st.just(float("-inf")), st.just(float("nan")))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 300), st.integers(0, 2), st.integers(0, 16)), power, min_size=1, max_size=40
+    ),
+    st.sampled_from(["csv", "parquet"]),
+    st.integers(1, 50),
+)
+def test_every_reading_comes_back_with_no_light_at_the_floor(
+    tmp_path_factory: pytest.TempPathFactory, readings: dict[tuple[int, int, int], float | None], form: str, batch: int
+) -> None:
+    rows = pl.DataFrame(
+        [
+            {
+                "time": T0 + timedelta(hours=hour),
+                "device": "d",
+                "interface": f"e{port}",
+                "lane": lane,
+                "rx_power_dbm": dbm,
+            }
+            for (hour, port, lane), dbm in readings.items()
+        ],
+        schema_overrides={"rx_power_dbm": pl.Float32, "lane": pl.Int64},
+    )
+    folder = tmp_path_factory.mktemp("import")
+    export, lake = Export(folder / "export"), Lake(str(folder / "lake"))
+    getattr(export, form)(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ingest.export_telemetry._BATCH_ROWS", batch)
+        import_export(export.root, lake)
+
+    floored = rows.with_columns(pl.col("rx_power_dbm").fill_nan(None).clip(lower_bound=-40.0)).drop_nulls()
+    expected = floored.sort("interface", "lane", "time")
+    found = lake.scan(LANE_SAMPLES).sort("interface", "lane", "time").collect()
+    assert expected["rx_power_dbm"].to_list() == pytest.approx(found["rx_power_dbm"].to_list())
+    assert rows.unique(["time", "interface"]).height == lake.scan(PORT_SAMPLES).collect().height
+
+
+def test_a_directory_that_is_not_there_or_holds_no_telemetry_is_an_error(tmp_path: Path, lake: Lake) -> None:
+    with pytest.raises(ExportError, match="no such directory"):
+        import_export(tmp_path / "nowhere", lake)
+    with pytest.raises(ExportError, match="holds no telemetry"):
+        import_export(tmp_path, lake)
+
+
+def test_progress_ends_with_everything_read(export: Export, lake: Lake) -> None:
+    path, seen = export.parquet(lane_rows()), []
+
+    import_export(export.root, lake, progress=lambda file, done, total: seen.append((file, done, total)))
+
+    size = float(path.stat().st_size)
+    assert ("telemetry/part-0.parquet", 0.0, size) == seen[0]
+    assert ("", size, size) == seen[-1]
+
+
+@pytest.mark.device
+@pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the example of an export is not beside the project")
+def test_the_example_of_an_export_is_taken_whole(lake: Lake) -> None:
+    report = import_export(EXAMPLE, lake)
+
+    rows = pl.read_parquet(EXAMPLE / "telemetry" / "*.parquet")
+    assert rows.height == report.lane_rows
+    assert rows.unique(["device", "interface", "time"]).height == report.port_samples
+    assert {"modules": (65, 0), "links": (32, 0), "tickets": (12, 0), "maintenance": (18, 0)} == report.records
+    assert {Kind.VALUE} == {finding.kind for finding in report.findings}
+    assert not report.refused
+
+
+_IMPORT = """
+import json, resource, sys
+from pathlib import Path
+from ingest.exports import import_export
+from ingest.lake import Lake
+report = import_export(Path(sys.argv[1]), Lake(sys.argv[2]))
+print(json.dumps([report.lane_samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_export(tmp_path: Path) -> None:
+    """Of four million rows more the peak may not hold more than a part: 50 million must fit in 2 GiB."""
+    one = lane_rows(2500, ports=[f"Ethernet{i}" for i in range(50)])
+    small, large = Export(tmp_path / "small"), Export(tmp_path / "large")
+    small.parquet(one)
+    days = [one.with_columns(pl.col("time") + timedelta(days=30 * i)) for i in range(9)]
+    pl.concat(days).write_parquet(large.root / "telemetry" / "all.parquet", row_group_size=10_000_000)
+    peaks = []
+    for export in (small, large):
+        command = [sys.executable, "-c", _IMPORT, str(export.root), str(tmp_path / f"lake-{export.root.name}")]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        peaks.append(json.loads(out))
+
+    (small_rows, small_kib), (large_rows, large_kib) = peaks
+    assert (500_000, 4_500_000) == (small_rows, large_rows)
+    assert large_kib < 1.5 * 2**20
+    assert large_kib < small_kib + 900 * 2**10
+
+
+def test_every_table_of_an_export_is_a_table_of_the_lake(export: Export, lake: Lake) -> None:
+    export.parquet(lane_rows())
+    export.file("inventory.csv", "device,interface", "leaf01,Ethernet0")
+
+    import_export(export.root, lake)
+
+    assert set(versions(lake)) <= set(TABLES)
