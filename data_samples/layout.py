@@ -1,5 +1,6 @@
 """The fabric without its history: devices, interfaces as their systems name them, links and their ends."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +9,7 @@ import numpy as np
 from data_samples.config import FleetConfig
 from data_samples.media import COPPER, MEDIA, MIX, Media
 
-__all__ = ["End", "Link", "build_links", "copper_media"]
+__all__ = ["End", "Link", "build_links", "copper_media", "port_number", "system_of"]
 
 _PORTS_PER_LEAF: Final = 32
 _NICS_PER_HOST: Final = 8
@@ -74,6 +75,28 @@ def _interface(system: str, port: int, host_port: int) -> str:
     return names[system]
 
 
+def system_of(device: str) -> str:
+    """The system that a device of the fleet runs, from its name.
+
+    >>> system_of("leaf002"), system_of("spine01"), system_of("gpu0007")
+    ('junos', 'nxos', 'linux')
+    """
+    kind, number = device.rstrip("0123456789"), int(device[len(device.rstrip("0123456789")) :])
+    return "linux" if kind == "gpu" else _SYSTEMS[number % (4 if kind == "leaf" else 2)]
+
+
+def port_number(system: str, interface: str) -> int:
+    """The port behind a name, from 0: the inverse of how names are given.
+
+    >>> port_number("junos", "et-0/0/3"), port_number("nxos", "Ethernet1/4"), port_number("eos", "Ethernet4/1")
+    (3, 3, 3)
+    """
+    numbers = [int(text) for text in re.findall(r"\d+", interface)]
+    if system == "eos":
+        return numbers[0] - 1
+    return numbers[-1] // 8 if system == "sonic" else numbers[-1] - (system == "nxos")
+
+
 def build_links(config: FleetConfig) -> list[Link]:
     """Every link of the fleet: half of them leaf to spine, half leaf to server, by the seed alone."""
     rng = np.random.default_rng([config.seed, 1])
@@ -97,7 +120,7 @@ def _link(
     near = f"leaf{leaf:03d}"
     ends = tuple(
         _end(config, rng, device, system, used.setdefault(device, 0), host % _NICS_PER_HOST)
-        for device, system in ((near, _SYSTEMS[leaf % 4]), (far, _SYSTEMS[upper % 2] if to_spine else "linux"))
+        for device, system in ((near, system_of(near)), (far, system_of(far)))
     )
     for device in (near, far):
         used[device] += 1
