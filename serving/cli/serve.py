@@ -15,6 +15,7 @@ from serving.store import AlarmStore
 
 __all__ = ["run"]
 
+_LAST_PORT: Final = 65_535
 _GRACE_S: Final = 10
 """Seconds that requests in flight get to end; they take milliseconds."""
 
@@ -59,11 +60,14 @@ def _until_told(server: uvicorn.Server, bound: socket.socket) -> None:
 
 def _bind(host: str, port: int) -> socket.socket:
     """A listening socket, so that the printed address is one that answers."""
+    if not 0 <= port <= _LAST_PORT:  # the resolver would take it modulo 65536
+        msg = f"there is no port {port}"
+        raise ServingError(msg)
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        msg = f"cannot bind {host} port {port}: {error.strerror if isinstance(error, OSError) else error}"
+    except OSError as error:
+        msg = f"cannot bind {host} port {port}: {error.strerror}"
         raise ServingError(msg) from error
 
 

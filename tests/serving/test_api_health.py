@@ -1,0 +1,204 @@
+"""Health, version, metrics, and what holds for every answer."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from serving.alarms import AlarmRecord, ScoreRun
+from serving.app import create_app
+from serving.migrate import head_revision
+from serving.settings import Settings
+from serving.store import AlarmStore
+
+Score = Callable[..., None]
+
+
+@pytest.fixture(name="unmigrated")
+def _unmigrated(database_url: str, settings: Settings, now: datetime) -> Iterator[TestClient]:
+    """A service whose store has no schema."""
+    store = AlarmStore(database_url)
+    with TestClient(create_app(settings, store, clock=lambda: now), raise_server_exceptions=False) as client:
+        yield client
+    store.close()
+
+
+class TestReadiness:
+    def test_it_lives_whatever_it_knows(self, unmigrated: TestClient) -> None:
+        assert {"status": "alive"} == unmigrated.get("/livez").json()
+
+    def test_with_fresh_scores_it_is_ready(self, client: TestClient, score: Score) -> None:
+        score()
+
+        assert {"status": "ready"} == client.get("/readyz").json()
+
+    def test_without_scores_it_is_not(self, client: TestClient) -> None:
+        answer = client.get("/readyz")
+
+        assert 503 == answer.status_code
+        assert ["no run was applied yet: `forelight score` makes one"] == answer.json()["reasons"]
+
+    def test_with_stale_scores_it_is_not(self, client: TestClient, score: Score, advance: Callable[..., None]) -> None:
+        score()
+        advance(days=1)
+
+        assert "86400 s ago" in client.get("/readyz").json()["detail"]
+
+    def test_with_old_readings_it_is_not(self, client: TestClient, score: Score, now: datetime) -> None:
+        score(newest_data_at=now - timedelta(hours=3))
+
+        assert ["the newest reading was 10800 s old when it was scored"] == client.get("/readyz").json()["reasons"]
+
+    def test_without_a_model_version_it_is_not(self, client: TestClient, score: Score) -> None:
+        score(model_version="")
+
+        assert ["the latest run does not say which model made it"] == client.get("/readyz").json()["reasons"]
+
+    def test_without_its_scores_in_the_lake_it_is_not(
+        self, client: TestClient, store: AlarmStore, make_run: Callable[..., ScoreRun]
+    ) -> None:
+        store.apply(make_run())
+
+        assert "the lake has no scores" in client.get("/readyz").json()["detail"]
+
+    def test_without_a_schema_it_is_not(self, unmigrated: TestClient) -> None:
+        answer = unmigrated.get("/readyz")
+
+        assert 503 == answer.status_code
+        assert f"the alarm store's schema is missing, not {head_revision()}" in answer.json()["reasons"]
+
+    def test_a_store_that_fails_is_a_problem_not_an_all_clear(self, unmigrated: TestClient) -> None:
+        answer = unmigrated.get("/v1/alarms")
+
+        assert 503 == answer.status_code
+        assert "urn:forelight:problem:store-unavailable" == answer.json()["type"]
+
+
+class TestVersion:
+    def test_it_names_program_schema_and_model(self, client: TestClient, score: Score) -> None:
+        score()
+
+        answer = client.get("/version").json()
+
+        assert {
+            "api": "v1",
+            "schema_revision": head_revision(),
+            "model_name": "forelight",
+            "model_version": "3",
+            "scored_at": "2026-11-29T12:00:00Z",
+        } == {name: value for name, value in answer.items() if name != "version"}
+
+    def test_before_the_first_run_the_model_is_unknown(self, client: TestClient) -> None:
+        assert client.get("/version").json()["model_version"] is None
+
+
+class TestMetrics:
+    def test_they_tell_scores_and_alarms(
+        self, client: TestClient, score: Score, make_alarm: Callable[..., AlarmRecord], advance: Callable[..., None]
+    ) -> None:
+        score(raised=(make_alarm(1), make_alarm(2)), modules_unknown=7)
+        advance(seconds=90)
+
+        lines = client.get("/metrics").text.splitlines()
+
+        assert "forelight_store_up 1.0" in lines
+        assert "forelight_score_age_seconds 90.0" in lines
+        assert "forelight_data_age_seconds 990.0" in lines
+        assert "forelight_modules_scored 1.0" in lines
+        assert "forelight_modules_unknown 7.0" in lines
+        assert 'forelight_model_info{name="forelight",version="3"} 1.0' in lines
+        assert 'forelight_open_alarms{failure_type="laser_degradation",level="act",status="open"} 2.0' in lines
+
+    def test_requests_are_counted_by_template_not_by_path(self, client: TestClient, score: Score) -> None:
+        score()
+        for interface in ("Ethernet1", "Ethernet2", "a/b"):
+            client.get(f"/v1/transceivers/leaf01/{interface}")
+        client.get("/nowhere/at/all")
+
+        lines = client.get("/metrics").text.splitlines()
+
+        route = 'route="/v1/transceivers/{device}/{interface:path}"'
+        assert f'forelight_http_requests_total{{code="404",method="GET",{route}}} 2.0' in lines
+        assert f'forelight_http_requests_total{{code="200",method="GET",{route}}} 1.0' in lines
+        assert 'forelight_http_requests_total{code="404",method="GET",route="unmatched"} 1.0' in lines
+
+    def test_a_store_that_fails_is_told_not_a_failed_scrape(self, unmigrated: TestClient) -> None:
+        answer = unmigrated.get("/metrics")
+
+        assert 200 == answer.status_code
+        assert "forelight_store_up 0.0" in answer.text.splitlines()
+
+
+class TestEveryAnswer:
+    @pytest.mark.parametrize(
+        ("method", "path", "status"),
+        [
+            ("GET", "/", 404),
+            ("GET", "/docs", 404),
+            ("GET", "/v1/nothing", 404),
+            ("DELETE", "/v1/alarms", 405),
+            ("POST", "/livez", 405),
+            ("GET", "/livez?verbose=1", 422),
+            ("GET", "/readyz?x=1", 422),
+            ("GET", "/version?x=1", 422),
+            ("GET", "/metrics?x=1", 422),
+            ("GET", "/v1/alarms", 503),
+        ],
+    )
+    def test_an_error_is_a_problem(self, client: TestClient, method: str, path: str, status: int) -> None:
+        answer = client.request(method, path)
+
+        assert status == answer.status_code
+        assert "application/problem+json" == answer.headers["content-type"]
+        assert status == answer.json()["status"]
+        assert path.partition("?")[0] == answer.json()["instance"]
+
+    def test_a_failure_of_ours_tells_nothing_of_the_inside(
+        self, store: AlarmStore, settings: Settings, now: datetime
+    ) -> None:
+        def broken() -> datetime:
+            msg = "the secret of the house"
+            raise RuntimeError(msg)
+
+        with TestClient(create_app(settings, store, clock=broken), raise_server_exceptions=False) as client:
+            answer = client.get("/v1/alarms")
+
+        assert 500 == answer.status_code
+        assert "application/problem+json" == answer.headers["content-type"]
+        assert "secret" not in answer.text
+        assert "nosniff" == answer.headers["x-content-type-options"]
+
+    @pytest.mark.parametrize("path", ["/livez", "/v1/alarms", "/nowhere", "/openapi.json"])
+    def test_it_carries_the_security_headers(self, client: TestClient, path: str) -> None:
+        headers = client.get(path).headers
+
+        assert "nosniff" == headers["x-content-type-options"]
+        assert "no-store" == headers["cache-control"]
+        assert "default-src 'none'; frame-ancestors 'none'" == headers["content-security-policy"]
+
+
+class TestContract:
+    def test_openapi_has_every_route_with_its_problems(self, client: TestClient) -> None:
+        spec = client.get("/openapi.json").json()
+
+        assert {
+            "/v1/alarms",
+            "/v1/alarms/{alarm_id}",
+            "/v1/alarms/{alarm_id}/ack",
+            "/v1/alarms/{alarm_id}/clear",
+            "/v1/transceivers/{device}/{interface}",
+            "/livez",
+            "/readyz",
+            "/version",
+            "/metrics",
+        } == set(spec["paths"])
+        for path in ("/v1/alarms", "/v1/alarms/{alarm_id}", "/v1/transceivers/{device}/{interface}"):
+            assert {"application/problem+json"} == set(spec["paths"][path]["get"]["responses"]["503"]["content"])
+        assert spec["components"]["schemas"]["Alarm"]["examples"]
+
+    def test_an_application_with_its_own_store_migrates_it(self, tmp_path: Path) -> None:
+        settings = Settings.from_env({"FORELIGHT_HOME": str(tmp_path / "home")})
+        with TestClient(create_app(settings)) as client:
+            assert head_revision() == client.get("/version").json()["schema_revision"]

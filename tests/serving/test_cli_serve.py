@@ -1,0 +1,111 @@
+"""``forelight serve`` as a process of its own."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from ingest.lake import Lake
+from ingest.schema import SCORES
+from serving.alarms import AlarmRecord, ScoreRun
+from serving.settings import Settings
+from serving.store import AlarmStore
+
+TOKEN = "0123456789abcdef"
+_RUN = [sys.executable, "-c", "from serving.cli import main; main()", "serve", "--port", "0"]
+
+
+def _env(settings: Settings, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    return {**os.environ, "FORELIGHT_HOME": str(settings.home), "PYTHONUNBUFFERED": "1", **(more or {})}
+
+
+@contextmanager
+def _serving(settings: Settings, *arguments: str, **more: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The process and the address that it printed."""
+    process = subprocess.Popen([*_RUN, *arguments], env=_env(settings, more), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        address = re.search(r"http://\S+?:\d+", line)
+        assert address is not None, line
+        yield process, address.group()
+    finally:
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
+
+
+@pytest.mark.slow
+def test_it_prints_its_address_answers_there_and_ends_when_told(
+    settings: Settings,
+    make_run: Callable[..., ScoreRun],
+    make_alarm: Callable[..., AlarmRecord],
+    make_score: Callable[..., pl.DataFrame],
+) -> None:
+    at = datetime.now(UTC)
+    with AlarmStore(settings.database_url) as store:
+        Lake(settings.lake_uri).append(SCORES, make_score("HundredGigE0/0/0/1", at))
+        store.apply(make_run(at), [make_alarm()])
+
+    with _serving(settings) as (process, address):
+        with urllib.request.urlopen(f"{address}/v1/alarms") as answer:
+            assert "alarm-001" == json.load(answer)["alarms"][0]["alarm_id"]
+        with urllib.request.urlopen(f"{address}/v1/transceivers/leaf01/HundredGigE0%2F0%2F0%2F1") as answer:
+            assert 0.5 == json.load(answer)["risks"]["24h"]
+        process.send_signal(signal.SIGINT)
+
+        assert 0 == process.wait(20)
+
+
+@pytest.mark.slow
+def test_sigterm_ends_it_in_order_too(settings: Settings) -> None:
+    with _serving(settings) as (process, address):
+        with pytest.raises(urllib.error.HTTPError, match="503") as caught:
+            urllib.request.urlopen(f"{address}/v1/alarms")
+        caught.value.close()
+        process.send_signal(signal.SIGTERM)
+
+        assert 0 == process.wait(20)
+
+
+@pytest.mark.slow
+def test_bound_wide_it_asks_for_the_token(settings: Settings) -> None:
+    with _serving(settings, "--host", "0.0.0.0", FORELIGHT_OPERATOR_TOKEN=TOKEN) as (_, address):
+        url = f"{address.replace('0.0.0.0', '127.0.0.1')}/v1/alarms"
+        statuses = []
+        for headers in ({}, {"Authorization": f"Bearer {TOKEN}"}):
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(urllib.request.Request(url, headers=headers))
+            statuses.append(caught.value.code)
+            caught.value.close()
+
+        assert [401, 503] == statuses
+
+
+@pytest.mark.slow
+def test_what_cannot_be_served_is_one_clear_line(settings: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        cases = {
+            ("--host", "0.0.0.0"): "binding 0.0.0.0 lets others in: set FORELIGHT_OPERATOR_TOKEN",
+            ("--port", port): f"cannot bind 127.0.0.1 port {port}",
+            ("--port", "70000"): "there is no port 70000",
+        }
+        for arguments, says in cases.items():
+            env = _env(settings)
+            done = subprocess.run([*_RUN, *arguments], env=env, capture_output=True, text=True, check=False, timeout=60)
+
+            assert 1 == done.returncode
+            assert 1 == len(done.stderr.splitlines())
+            assert says in done.stderr
