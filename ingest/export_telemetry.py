@@ -1,5 +1,6 @@
 """Telemetry files of an export, Parquet or CSV, as bounded batches of lane and port samples."""
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -46,6 +47,7 @@ class TelemetryFile:
         splitter = Splitter()
         try:
             for batch in self._csv() if self.path.suffix == ".csv" else self._parquet():
+                batch.validate(full=True)  # polars aborts on text that is not UTF-8
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a batch becomes a frame, not a series
                 coded = [n for n, kind in frame.schema.items() if kind == pl.Categorical and TYPES[n] != pl.String]
@@ -78,8 +80,8 @@ class TelemetryFile:
             raise ExportError(msg)
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
-        header = pa_csv.open_csv(self.path).schema.names
-        columns = self._columns(header)
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+            columns = self._columns(next(csv.reader(text), []))
         size = max(self.path.stat().st_size, 1)
         with self.path.open("rb") as file:
             reader = pa_csv.open_csv(
