@@ -69,16 +69,17 @@ def limit_alarms(
         level: which of the module's limits.
         progress: called with the time up to which samples are done.
     """
-    limits = _limits(fleet, level)
+    ports = fleet.modules.select(PORT).unique().sort(PORT).with_row_index("port")
+    limits, work = _limits(fleet, ports, level), _work(fleet, ports)
     parts, tail = [], None
     for since, until in _steps(start, end):
         inside = pl.col("time").is_between(since, until, closed="left")
-        readings = _readings(lane_samples.filter(inside), port_samples.filter(inside), limits, level)
-        changes, tail = _advance(_outside_work(readings, fleet), tail)
+        lanes, states = (_numbered(samples.filter(inside), ports) for samples in (lane_samples, port_samples))
+        changes, tail = _advance(_readings(lanes, states, limits, level), work, tail)
         parts.append(changes)
         if progress is not None:
             progress(until)
-    return _alarms(pl.concat(parts)) if parts else ALARM_SCHEMA.to_frame()
+    return _alarms(pl.concat(parts), ports) if parts else ALARM_SCHEMA.to_frame()
 
 
 def _steps(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
@@ -92,10 +93,23 @@ def _limit(quantity: str, side: str, level: str) -> str:
     return f"{name}_{side}_{level}_{unit}"
 
 
-def _limits(fleet: Fleet, level: str) -> pl.LazyFrame:
+def _limits(fleet: Fleet, ports: pl.DataFrame, level: str) -> pl.LazyFrame:
     """The installations with the limits of one level."""
     columns = [_limit(quantity, side, level) for quantity in _MEANING for side in ("low", "high")]
-    return fleet.modules.select(*PORT, "installed_at", "removed_at", *columns).lazy()
+    numbered = fleet.modules.join(ports, on=list(PORT))
+    return numbered.select("port", "installed_at", "removed_at", *columns).lazy()
+
+
+def _work(fleet: Fleet, ports: pl.DataFrame) -> pl.DataFrame:
+    """port, start, end of maintenance on the port's links."""
+    ends = fleet.ends().select("link_id", *PORT).join(ports, on=list(PORT))
+    return link_maintenance(fleet).join(ends, on="link_id").select("port", "start", "end")
+
+
+def _numbered(samples: pl.LazyFrame, ports: pl.DataFrame) -> pl.LazyFrame:
+    """Sure samples with the port's number for its name: sorting and grouping by numbers is several times faster."""
+    sure = (pl.col("quality") & _DOUBTFUL) == 0
+    return samples.filter(sure).join(ports.lazy(), on=list(PORT)).drop(PORT)
 
 
 def _present(samples: pl.LazyFrame, columns: tuple[str, ...], kind: type[pl.DataType]) -> list[pl.Expr]:
@@ -104,24 +118,23 @@ def _present(samples: pl.LazyFrame, columns: tuple[str, ...], kind: type[pl.Data
     return [pl.col(name) if name in there else pl.lit(None, kind).alias(name) for name in columns]
 
 
-def _readings(lanes: pl.LazyFrame, ports: pl.LazyFrame, limits: pl.LazyFrame, level: str) -> pl.DataFrame:
-    """site, device, interface, time, crossed (the quantity beyond its limit, or null), of ports that are up."""
-    sure = (pl.col("quality") & _DOUBTFUL) == 0
+def _readings(lanes: pl.LazyFrame, states: pl.LazyFrame, limits: pl.LazyFrame, level: str) -> pl.DataFrame:
+    """port, time, crossed (the quantity beyond its limit, or null), of ports that are up."""
     lit = pl.when(pl.col("rx_power_dbm") > NO_LIGHT_DBM).then("rx_power_dbm").alias("rx_power_dbm")
-    key = [*PORT, "time"]
+    key = ["port", "time"]
     lowest = [pl.col(name).min().alias(f"{name}_min") for name in _LANE]
     highest = [pl.col(name).max().alias(f"{name}_max") for name in _LANE]
-    by_port = lanes.filter(sure).with_columns(lit).group_by(key).agg(*lowest, *highest)
-    states = ports.filter(sure).select(
-        *key, *_present(ports, ("oper_up", "admin_up"), pl.Boolean), *_present(ports, _MODULE, pl.Float32)
+    by_port = lanes.with_columns(lit).group_by(key).agg(*lowest, *highest)
+    known = states.select(
+        *key, *_present(states, ("oper_up", "admin_up"), pl.Boolean), *_present(states, _MODULE, pl.Float32)
     )
     up = pl.col("oper_up").fill_null(value=True) & pl.col("admin_up").fill_null(value=True)
     mine = pl.col("installed_at").is_null() | (pl.col("installed_at") <= pl.col("time"))
     mine &= pl.col("removed_at").is_null() | (pl.col("removed_at") > pl.col("time"))
     return (
-        by_port.join(states.unique(key), on=key, how="full", coalesce=True)
+        by_port.join(known.unique(key), on=key, how="full", coalesce=True)
         .filter(up)
-        .join(limits, on=list(PORT))
+        .join(limits, on="port")
         .filter(mine)
         .select(*key, crossed=pl.coalesce(_crossing(quantity, level) for quantity in _MEANING))
         .collect(engine="streaming")
@@ -137,40 +150,37 @@ def _crossing(quantity: str, level: str) -> pl.Expr:
     return pl.when(beyond).then(pl.lit(quantity))
 
 
-def _outside_work(readings: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
-    """The readings but those taken in maintenance of their link."""
-    ends = fleet.ends().select("link_id", *PORT)
-    work = link_maintenance(fleet).join(ends, on="link_id").select(*PORT, "start", "end")
-    idle = readings.join(work, on=list(PORT)).filter(pl.col("time").is_between("start", "end"))
-    return readings.join(idle, on=[*PORT, "time"], how="anti")
-
-
-def _advance(readings: pl.DataFrame, tail: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _advance(
+    readings: pl.DataFrame, work: pl.DataFrame, tail: pl.DataFrame | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What changed in these readings, and the last ones of each port, which the next step goes on from."""
-    fresh = readings.with_columns(state=pl.lit(None, pl.Boolean), old=pl.lit(value=False))
-    rows = (fresh if tail is None else pl.concat([tail, fresh])).sort(*PORT, "time")
-    port = list(PORT)
+    idle = readings.join(work, on="port").filter(pl.col("time").is_between("start", "end"))
+    fresh = readings.join(idle, on=["port", "time"], how="anti").with_columns(
+        state=pl.lit(None, pl.Boolean), old=pl.lit(value=False)
+    )
+    rows = (fresh if tail is None else pl.concat([tail, fresh])).sort("port", "time")
     crossed = pl.col("crossed").is_not_null().cast(pl.Int8)
-    on = crossed.rolling_sum(_RAISE_AFTER).over(port) == _RAISE_AFTER
-    off = crossed.rolling_sum(_CLEAR_AFTER).over(port) == 0
+    on = crossed.rolling_sum(_RAISE_AFTER).over("port") == _RAISE_AFTER
+    off = crossed.rolling_sum(_CLEAR_AFTER).over("port") == 0
     here = pl.when(on).then(pl.lit(value=True)).when(off).then(pl.lit(value=False))
-    rows = rows.with_columns(state=pl.coalesce("state", here).forward_fill().over(port).fill_null(value=False))
-    before = pl.col("state").shift(1).over(port).fill_null(value=False)
+    rows = rows.with_columns(state=pl.coalesce("state", here).forward_fill().over("port").fill_null(value=False))
+    before = pl.col("state").shift(1).over("port").fill_null(value=False)
     changed = rows.filter(~pl.col("old"), pl.col("state") != before).drop("old")
-    kept = rows.group_by(port, maintain_order=True).tail(_CLEAR_AFTER).with_columns(old=pl.lit(value=True))
-    return changed, kept.select(rows.columns)
+    kept = rows.filter(pl.col("time").rank("ordinal", descending=True).over("port") <= _CLEAR_AFTER)
+    return changed, kept.with_columns(old=pl.lit(value=True))
 
 
-def _alarms(changes: pl.DataFrame) -> pl.DataFrame:
+def _alarms(changes: pl.DataFrame, ports: pl.DataFrame) -> pl.DataFrame:
     """Rises with the fall that follows each."""
     by_quantity = [
         pl.col("quantity").replace_strict({name: str(m[i]) for name, m in _MEANING.items()}).alias(column)
         for i, column in enumerate(("suspect", "failure_type", "action"))
     ]
     return (
-        changes.sort(*PORT, "time")
-        .with_columns(cleared_at=pl.col("time").shift(-1).over(PORT))
+        changes.sort("port", "time")
+        .with_columns(cleared_at=pl.col("time").shift(-1).over("port"))
         .filter("state")
+        .join(ports, on="port")
         .rename({"time": "raised_at", "crossed": "quantity"})
         .with_columns(by_quantity)
         .select(ALARM_SCHEMA.names())
