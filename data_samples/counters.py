@@ -16,7 +16,8 @@ _BURST, _BURST_CODEWORDS = 3e-4, 3.0
 """Chance a step of a burst that FEC cannot correct, whatever the BER, and its mean length [judgement]."""
 _FRAMES_PER_CODEWORD: Final = 0.6
 """Bad frames for each uncorrectable codeword of 5,140 bits, frames being longer [judgement]."""
-_BITS_PER_FRAME: Final = 1e4
+_BITS_PER_FRAME, _LOAD = 1e4, 0.3
+"""Of a jumbo frame and a bit more; share of the line rate in use [judgement]."""
 
 
 def count(
@@ -27,7 +28,7 @@ def count(
     events: Counters = {"link_flaps": time.flaps, "read_errors": time.read_errors}
     bursts = (rng.random(len(ber)) < _BURST) * rng.geometric(1 / _BURST_CODEWORDS, len(ber)) * time.up
     if media.fec == "none":
-        frames = media.speed_gbps * 1e9 / _BITS_PER_FRAME * step_s * 0.3  # a third of the line rate in use
+        frames = media.speed_gbps * 1e9 / _BITS_PER_FRAME * step_s * _LOAD
         events["crc_errors"] = rng.poisson(np.minimum(ber * _BITS_PER_FRAME, 1.0) * frames) + bursts
     else:
         codewords = media.codewords_s * step_s
@@ -37,7 +38,7 @@ def count(
             (codewords * fec.symbol_error_share(ber, media.fec) * spread).astype(np.int64) - lost, 0
         )
         events["fec_uncorrected"] = lost
-        events["crc_errors"] = rng.binomial(lost, _FRAMES_PER_CODEWORD) + (rng.random(len(ber)) < 3e-4)  # noqa: PLR2004
+        events["crc_errors"] = rng.binomial(lost, _FRAMES_PER_CODEWORD) + (rng.random(len(ber)) < _BURST)
     return {name: _cumulative(rng, values.astype(np.int64), time.resets) for name, values in events.items()}
 
 

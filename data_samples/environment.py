@@ -14,6 +14,9 @@ __all__ = ["Device", "Environment"]
 _DAILY_C, _LOAD_C, _SLOT_C, _NOISE_C = 2.0, 4.0, 4.0, 0.35
 """Daily swing, load step (2 to 6 C), spread of airflow by slot, noise of the reading [judgement]."""
 
+_HOTTEST_C = 18.0
+"""Fans hold a device below this much above its usual, so that heat alone fails no link [judgement]."""
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -44,10 +47,13 @@ class Environment:
         rng = np.random.default_rng([config.seed, 2, zlib.crc32(f"{end.device}|{end.interface}".encode())])
         knots = rng.normal(0.0, 0.5, config.steps // 24 + 2)
         slow = np.interp(np.arange(config.steps) / 24, np.arange(len(knots)), knots)
-        own = rng.normal(0.0, _SLOT_C) + slow + rng.normal(0.0, _NOISE_C, config.steps)
-        return (
-            self.device(end).heat_c * np.float32(rng.uniform(0.8, 1.2)) + np.float32(usual_c) + own.astype(np.float32)
+        own = (
+            np.clip(rng.normal(0.0, _SLOT_C), -2 * _SLOT_C, 2 * _SLOT_C)
+            + slow
+            + rng.normal(0.0, _NOISE_C, config.steps)
         )
+        usual: NDArray[np.float32] = (usual_c + own).astype(np.float32)
+        return usual + self.device(end).heat_c * np.float32(rng.uniform(0.8, 1.2))
 
     def _heat_waves(self) -> list[tuple[int, int, int, float]]:
         """Room, first step, length and degrees of each wave; room -1 is the whole site."""
@@ -83,7 +89,7 @@ class Environment:
         reboots = np.sort(rng.integers(0, config.steps, rng.poisson(config.reboots_per_device_month * months)))
         for reboot in reboots:
             gap[reboot : reboot + 1] = True
-        return Device(heat.astype(np.float32), gap, reboots)
+        return Device(np.minimum(heat, _HOTTEST_C).astype(np.float32), gap, reboots)
 
 
 def _load_c(rng: np.random.Generator, config: FleetConfig) -> NDArray[np.float64]:

@@ -20,6 +20,8 @@ __all__ = ["COLUMNS", "write_telemetry"]
 _LINKS_PER_PART: Final = 32
 _FLAPS_AT_LIMIT: Final = 0.02
 """Flaps a step at the FEC limit, none a decade below [judgement]."""
+_CLOCK_LOST: Final = 0.5
+"""Samples of a broken module that also lose the clock [judgement]."""
 _LOS_DBM: Final = -30.0
 """Loss of signal is asserted at this power (SR4: assert -30, release -9 dBm)."""
 
@@ -105,7 +107,7 @@ def _flags(rng: np.random.Generator, readings: Readings, time: PortTime) -> dict
     return {
         "rx_los": los,
         "tx_fault": time.fault,
-        "cdr_lol": los | (time.fault & (rng.random(len(los)) < 0.5)),  # noqa: PLR2004 (half of the broken lose the clock)
+        "cdr_lol": los | (time.fault & (rng.random(len(los)) < _CLOCK_LOST)),
     }
 
 

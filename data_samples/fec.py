@@ -16,6 +16,7 @@ __all__ = ["ber_at_margin", "codeword_error_ratio", "log10_ber", "symbol_error_s
 
 _LOW_DB, _HIGH_DB, _STEP_DB = -12.0, 9.0, 0.01
 _LOW_BER, _BER_STEP = -16.0, 0.01
+_NEVER_BELOW = 1e-7  # KR4 then loses a codeword in more than the age of the fleet
 _CODES = {"KP4": (544, 15), "KR4": (528, 7)}
 
 
@@ -75,7 +76,7 @@ def codeword_error_ratio(ber: float, fec: str) -> float:
 @cache
 def _cer_table(fec: str) -> NDArray[np.float64]:
     grid = 10 ** np.arange(_LOW_BER, 0.0, _BER_STEP)
-    return np.array([codeword_error_ratio(float(b), fec) if b > 1e-7 else 0.0 for b in grid])  # noqa: PLR2004 (below it never)
+    return np.array([codeword_error_ratio(float(b), fec) if b > _NEVER_BELOW else 0.0 for b in grid])
 
 
 def uncorrectable(ber: NDArray[np.float64], fec: str) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from data_samples.layout import Link
 from data_samples.modules import Modules
 from data_samples.physics import State, first_failure
 from data_samples.repair import Repair, Visit, plan_visit
+from ingest.schema import FailureType
 
 __all__ = ["Failure", "History", "simulate"]
 
@@ -169,7 +170,7 @@ class _Simulation:
 
     def _fail(self, index: int, step: int) -> None:
         state, rng, config = self.history.states[index], self.rngs[index], self.config
-        fault = _culprit(state, step)
+        fault = _culprit(state, step, config)
         visit = plan_visit(rng, config, state.link, fault, step)
         since = max((f.visit.closed for f in self.history.by_link[index] if f.fault is fault), default=0)
         failure = Failure(state.link, fault, step, visit, since)
@@ -207,10 +208,13 @@ class _Simulation:
             self._push(index, self.searched[index])  # what it does before the touch stays as it was
 
 
-def _culprit(state: State, step: int) -> Fault:
-    """The fault that weighs most at the time of failing."""
+def _culprit(state: State, step: int, config: FleetConfig) -> Fault:
+    """The fault that weighs most at the time of failing; where there is none, heat and noise: nobody's fault."""
     active = [fault for fault in state.faults if fault.onset <= step < fault.stop]
-    return max(active, key=lambda fault: float(fault.level_db[step - fault.onset]))
+    if active:
+        return max(active, key=lambda fault: float(fault.level_db[step - fault.onset]))
+    lanes, level = np.zeros(state.link.media.lanes, bool), np.zeros(config.steps - step, np.float32)
+    return Fault(FailureType.OTHER, "path", 0, (False, False), lanes, step, level, config.steps)
 
 
 def _relieve(rng: np.random.Generator, fault: Fault, step: int, config: FleetConfig) -> None:

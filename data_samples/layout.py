@@ -13,6 +13,8 @@ __all__ = ["End", "Link", "build_links", "copper_media", "port_number", "system_
 
 _PORTS_PER_LEAF: Final = 32
 _NICS_PER_HOST: Final = 8
+_LISTED: Final = 0.5
+"""Silent ends whose module the inventory knows all the same [judgement]."""
 _SYSTEMS: Final = ("eos", "nxos", "junos", "sonic")
 
 
@@ -138,7 +140,7 @@ def _end(config: FleetConfig, rng: np.random.Generator, device: str, system: str
         system=system,
         room=sum(map(ord, device)) % 2,
         silent=silent,
-        listed=not silent or bool(rng.random() < 0.5),  # noqa: PLR2004 (servers' modules are half known)
+        listed=not silent or bool(rng.random() < _LISTED),
         ber=str(rng.choice(list(config.ber_exposure), p=list(config.ber_exposure.values()))),
         flags=bool(rng.random() < config.flag_exposure),
     )

@@ -16,6 +16,9 @@ __all__ = ["Module", "Modules", "limits"]
 
 _LOTS: Final = ("2448", "2503", "2517", "2530", "2541", "2602", "2611", "2614")
 
+_YOUNG: Final = 0.05
+"""Modules that were new when the window began [judgement]."""
+
 
 @dataclass(slots=True)
 class Module:
@@ -60,7 +63,8 @@ class Modules:
         config, media = self.config, link.media
         vendor = VENDORS[int(rng.choice(len(VENDORS), p=[v.share for v in VENDORS]))]
         lot, lanes = str(rng.choice(_LOTS)), media.lanes
-        age = timedelta(days=float(rng.uniform(20, 1000) if rng.random() > 0.05 else rng.uniform(1, 10)))  # noqa: PLR2004
+        days = rng.uniform(1, 10) if rng.random() < _YOUNG else rng.uniform(20, 1000)
+        age = timedelta(days=float(days))
         born = (config.start - age).replace(hour=0, minute=0, second=0, microsecond=0)
         shared = media.laser == "siph"
         bias = (
@@ -69,7 +73,8 @@ class Modules:
             * rng.lognormal(0, 0.05)
             * rng.lognormal(0, 0.01 if shared else 0.04, lanes)
         )
-        floor = rng.uniform(-9.0, -6.8, lanes) if media.pam4 else rng.uniform(-15.0, -11.5, lanes)
+        low, high = (-9.0, -6.8) if media.pam4 else (-15.0, -11.5) if media.fec != "none" else (-16.0, -13.0)
+        floor = rng.uniform(low, high, lanes)
         return Module(
             serial=f"SN{link.index:05d}{end}{_letters(generation)}",
             vendor=vendor,
@@ -94,7 +99,8 @@ class Modules:
 
 def _letters(generation: int) -> str:
     """A, B, … Z, AA: how a cage's modules are told apart."""
-    return (chr(64 + generation // 26) if generation >= 26 else "") + chr(65 + generation % 26)  # noqa: PLR2004
+    first, last = divmod(generation, 26)
+    return (chr(ord("A") + first - 1) if first else "") + chr(ord("A") + last)
 
 
 def limits(module: Module, link: Link) -> dict[str, float | None]:
@@ -102,7 +108,7 @@ def limits(module: Module, link: Link) -> dict[str, float | None]:
     media, vendor = link.media, module.vendor
     slack, alarm = vendor.limit_slack_db, vendor.alarm_slack_db
     bias = media.bias_ma * vendor.bias_factor
-    hot = 80.0 if media.speed_gbps > 400 else 75.0  # noqa: PLR2004
+    hot = 80.0 if media.form_factor == "OSFP" else 75.0
     return {
         "tx_low_alarm_dbm": round(media.tx_low_dbm - slack - alarm, 2),
         "tx_low_warn_dbm": round(media.tx_low_dbm - slack, 2),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from data_samples.faults import DEAD_DB
 from data_samples.history import History
 from data_samples.physics import State
 from data_samples.repair import Repair
@@ -14,6 +15,11 @@ __all__ = ["PortTime", "port_time"]
 
 _LASER_STAYS_ON = ("nxos", "junos")
 """Systems that leave the laser on when a port is shut [judgement]."""
+
+_READ_ERRORS = 2e-4
+"""Chance a step that a healthy module's memory cannot be read [judgement]."""
+_SAGS, _SAG_V = 0.3, np.float32(0.02)
+"""Samples of a loose module in which the supply sags, and by how much a dB [judgement]."""
 
 
 @dataclass(slots=True)
@@ -55,7 +61,7 @@ def port_time(history: History, state: State, end: int) -> PortTime:
         dark=dark,
         seen=~device.gap & (rng.random(steps) >= config.missing),
         flaps=np.zeros(steps, np.int64),
-        read_errors=(rng.random(steps) < 2e-4).astype(np.int64),  # noqa: PLR2004 (an I2C bus fails now and then)
+        read_errors=(rng.random(steps) < _READ_ERRORS).astype(np.int64),
         sag_v=np.zeros(steps, np.float32),
         fault=np.zeros(steps, bool),
         mute=np.zeros(steps, bool),
@@ -92,11 +98,11 @@ def _shake(history: History, state: State, end: int, rng: np.random.Generator, t
             continue
         time.read_errors[where] += rng.poisson(np.minimum(level, 10.0) * fault.shakes)
         if fault.mode == "seat":
-            time.sag_v[where] += (rng.random(len(level)) < 0.3) * np.minimum(level, 4.0) * np.float32(0.02)  # noqa: PLR2004
+            time.sag_v[where] += (rng.random(len(level)) < _SAGS) * np.minimum(level, 4.0) * _SAG_V
         else:
             broken = rng.random(len(level)) < np.clip((level - 1.0) / 4, 0, 0.8)
             time.fault[where] |= broken
-            time.mute[where] |= (level > 40) & bool(fault.seed % 2)  # noqa: PLR2004 (half of the dead do not answer)
+            time.mute[where] |= (level >= DEAD_DB) & bool(fault.seed % 2)  # half of the dead do not answer
 
 
 def _pull(repairs: tuple[Repair, ...], end: int, time: PortTime) -> None:

@@ -23,8 +23,14 @@ RIGHT: Final = {
     FailureType.CONTAMINATION: Action.CLEAN_CONNECTOR,
     FailureType.FIBER_DAMAGE: Action.REPLACE_FIBER,
     FailureType.LOOSE_SEATING: Action.RESEAT,
+    FailureType.OTHER: Action.RESET,
 }
 """The action that cures each kind."""
+
+_FIRST_TRIED: Final = {Action.CLEAN_CONNECTOR: 0.5, Action.RESEAT: 0.35, Action.REPLACE_TRANSCEIVER: 0.15}
+"""What a wrong first attempt is, cheapest first [judgement]."""
+_RESET_CURES, _PUSHED_IN = 0.25, 0.5
+"""Electronics that a reset cures (firmware); visits without finding that push the module in again [judgement]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +70,18 @@ def _attempts(
 ) -> list[Repair]:
     """The attempts in order; the last ends the visit."""
     if not cured:
-        action = Action.RESEAT if rng.random() < 0.5 else Action.NONE  # noqa: PLR2004 (looked, or pushed it in again)
+        action = Action.RESEAT if rng.random() < _PUSHED_IN else Action.NONE
         return [Repair(closed, fault.end, action, cures=False, swapped=False)]
     right = RIGHT[fault.kind]
     if link.kind != "fiber" and right is Action.REPLACE_TRANSCEIVER:
         right = Action.REPLACE_CABLE
-    elif fault.kind is FailureType.MODULE_ELECTRONICS and rng.random() < 0.25:  # noqa: PLR2004 (a reset may cure firmware)
+    elif fault.kind is FailureType.MODULE_ELECTRONICS and rng.random() < _RESET_CURES:
         right = Action.RESET
     swapped = right in (Action.REPLACE_TRANSCEIVER, Action.REPLACE_CABLE)
     attempts = [Repair(closed, fault.end, right, cures=True, swapped=swapped)]
     if rng.random() >= config.first_action_right:
-        wrong = [a for a in (Action.CLEAN_CONNECTOR, Action.RESEAT, Action.REPLACE_TRANSCEIVER) if a is not right]
-        action = wrong[int(rng.choice(len(wrong), p=[0.7, 0.3] if len(wrong) == 2 else [0.5, 0.35, 0.15]))]  # noqa: PLR2004
+        wrong = {action: weight for action, weight in _FIRST_TRIED.items() if action is not right}
+        action = rng.choice(np.array(list(wrong), object), p=np.array(list(wrong.values())) / sum(wrong.values()))
         swap = action is Action.REPLACE_TRANSCEIVER and link.kind == "fiber"
         end = 1 - fault.end if swap else fault.end
         attempts.insert(0, Repair(closed - 2, end, action, cures=False, swapped=swap))

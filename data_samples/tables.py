@@ -20,6 +20,8 @@ _TYPES: Final = [kind for kind in FailureType if kind not in (FailureType.NO_FAU
 _SUMMARIES: Final = ("link down / high FER", "flapping", "CRC errors", "job reports slow NIC", "port err-disabled")
 _SEEN_DB: Final = 0.3
 """A fault can be seen from this level on (bias moves 3 % at half of it) [judgement]."""
+_PLANNED: Final = 0.6
+"""Reboots that were announced maintenance [judgement]."""
 _PRECURSOR_H: Final = 1.0
 """A precursor is something to see at least an hour before."""
 
@@ -41,7 +43,7 @@ def write_tables(out: Path, history: History) -> int:
 _HEADERS: Final = {
     "tickets.csv": "ticket_id,device,interface,serial,opened_at,closed_at,failure_type,action,bench_verdict,summary",
     "repairs.csv": "ticket_id,seq,at,end,action,old_serial,new_serial,outcome",
-    "maintenance.csv": "device,interface,start,end,kind",
+    "maintenance.csv": "device,interface,start,end,kind,announced_at",
     "truth.csv": "cable_id,device,interface,serial,suspect,failure_type,mode,onset_at,visible_at,failed_at,precursor,"
     "stalled,ticket_id",
 }
@@ -198,7 +200,10 @@ def _repair(history: History, failure: Failure, ticket_id: str, seq: int, repair
 
 
 def _maintenance(history: History) -> Iterable[Row]:
+    """Drains of ports, announced days before or not at all, and the planned part of the reboots."""
     config = history.config
+    rng = np.random.default_rng([config.seed, 13])
+    yield from _planned_reboots(history, rng)
     for (index, end), spans in sorted(history.drained.items()):
         place = history.states[index].link.ends[end]
         for first, last, kind in spans:
@@ -208,7 +213,24 @@ def _maintenance(history: History) -> Iterable[Row]:
                 "start": config.time(first),
                 "end": config.time(last),
                 "kind": kind,
+                "announced_at": config.time(first - int(rng.uniform(0, 3) * config.steps_per_day)),
             }
+
+
+def _planned_reboots(history: History, rng: np.random.Generator) -> Iterable[Row]:
+    config = history.config
+    ends = {end.device: end for state in history.states for end in state.link.ends}
+    for device, end in sorted(ends.items()):
+        for step in history.env.device(end).reboots:
+            if rng.random() < _PLANNED:
+                yield {
+                    "device": device,
+                    "interface": None,
+                    "start": config.time(int(step)),
+                    "end": config.time(int(step) + 2),
+                    "kind": "firmware",
+                    "announced_at": config.time(int(step - rng.uniform(1, 5) * config.steps_per_day)),
+                }
 
 
 def visible_step(fault: Fault, laser: str, since: int = 0) -> int | None:
@@ -231,6 +253,7 @@ def _truth(history: History) -> Iterable[Row]:
         yield _true_row(history, failure.link.index, failure.fault, failure.since) | {
             "failed_at": history.config.time(failure.failed),
             "precursor": has_precursor(history, failure),
+            "stalled": False,
             "ticket_id": f"INC{1000 + number}",
         }
     for state in history.states:

@@ -87,6 +87,40 @@ def test_counters_only_grow_but_for_the_rare_reset(telemetry: pl.DataFrame) -> N
     assert 0 < steps.sum() < 100
 
 
+def test_modules_of_one_device_are_warm_together(telemetry: pl.DataFrame) -> None:
+    leaf = telemetry.filter(pl.col("device") == "leaf000", pl.col("lane") == 1, pl.col("temperature_c").is_not_null())
+    wide = leaf.pivot(on="interface", index="time", values="temperature_c").drop("time").drop_nulls()
+    first, *others = wide.columns
+
+    assert max(wide.select(pl.corr(first, other)).item() for other in others) > 0.8
+
+
+def test_gaps_are_of_whole_devices(telemetry: pl.DataFrame) -> None:
+    ports = telemetry.select("device", "interface").unique().group_by("device").len("ports")
+    seen = telemetry.select("device", "time").unique()
+    times = telemetry["time"].n_unique()
+    gaps = [times - len(seen.filter(device=device)) for device in ports.filter(pl.col("ports") >= 4)["device"]]
+
+    assert 0 < max(gaps) < times / 4
+
+
+def test_absurd_single_readings_occur_and_are_rare(telemetry: pl.DataFrame) -> None:
+    absurd = telemetry.filter((pl.col("temperature_c").abs() > 120) | (pl.col("tx_bias_ma") > 131.0))
+
+    assert 0 < len(absurd) < 1e-3 * len(telemetry)
+
+
+def test_a_shut_port_is_dark_at_the_far_end(fleet: Path, telemetry: pl.DataFrame) -> None:
+    shut = telemetry.filter(~pl.col("admin_up"), pl.col("tx_power_dbm") == -40.0)
+    links = pl.read_csv(fleet / "links.csv")
+    far = shut.join(links, left_on=["device", "interface"], right_on=["a_device", "a_interface"]).join(
+        telemetry, left_on=["z_device", "z_interface", "lane", "time"], right_on=["device", "interface", "lane", "time"]
+    )
+
+    assert not far.is_empty()
+    assert [-40.0] == far["rx_power_dbm_right"].drop_nulls().unique().to_list()
+
+
 def test_every_ticket_names_a_port_of_the_fleet_but_for_the_deliberate_few(fleet: Path) -> None:
     links = _rows(fleet / "links.csv")
     ports = {(row[f"{side}_device"], row[f"{side}_interface"]) for row in links for side in "az"}

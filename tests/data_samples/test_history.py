@@ -55,6 +55,10 @@ def test_a_link_does_not_fail_while_it_is_down(histories: list[History]) -> None
             assert all(closed <= failed for (_, closed), (failed, _) in itertools.pairwise(spans))
 
 
+def test_heat_alone_fails_no_link(histories: list[History]) -> None:
+    assert not any(failure.fault.kind is FailureType.OTHER for history in histories for failure in history.failures)
+
+
 def test_bad_lots_fail_more_often(histories: list[History]) -> None:
     modules = [module for history in histories for state in history.states for end in state.modules for module in end]
     bad = np.mean([module.bad_lot for module in modules])
