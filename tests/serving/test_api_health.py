@@ -69,6 +69,16 @@ class TestReadiness:
         assert 503 == answer.status_code
         assert f"the alarm store's schema is missing, not {head_revision()}" in answer.json()["reasons"]
 
+    def test_without_its_store_it_is_not(self, settings: Settings) -> None:
+        pytest.importorskip("psycopg", reason="psycopg is not installed (extra: postgres)")
+        store = AlarmStore("postgresql+psycopg://ann:topsecret@127.0.0.1:1/forelight")
+        with TestClient(create_app(settings, store), raise_server_exceptions=False) as client:
+            answer = client.get("/readyz")
+
+        assert 503 == answer.status_code
+        assert "Connection refused" in answer.json()["detail"]
+        assert "topsecret" not in answer.text
+
     def test_a_store_that_fails_is_a_problem_not_an_all_clear(self, unmigrated: TestClient) -> None:
         answer = unmigrated.get("/v1/alarms")
 

@@ -1,16 +1,20 @@
 """What is said where a database is none of ours, or not to be had."""
 
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy.dialects.sqlite import dialect
 
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.database import make_engine, reading, writing
 from serving.errors import StoreError
 from serving.store import AlarmStore
+from serving.tables import UtcTime
 
 
 @pytest.mark.parametrize(
@@ -93,3 +97,15 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     tables = plain.execute("SELECT name FROM sqlite_master").fetchall()
     plain.close()
     assert [] == tables
+
+
+def test_without_its_driver_postgresql_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+    with pytest.raises(StoreError, match=r"PostgreSQL needs psycopg: install forelight\[postgres\]"):
+        AlarmStore("postgresql+psycopg://localhost/forelight")
+
+
+def test_a_naive_time_never_reaches_the_database(now: datetime) -> None:
+    with pytest.raises(ValueError, match="has no time zone"):
+        UtcTime().process_bind_param(now.replace(tzinfo=None), dialect())
