@@ -240,7 +240,7 @@ def _told(error: str, target: Target, seconds: float, *, answered: bool) -> str:
     """The reason as an operator needs it: silence has several, and agents do not tell them apart."""
     if error.startswith("no answer") and not answered:
         return (
-            f"no answer within {seconds:.0f} s from {target.address}:{target.port} "
+            f"no answer within {max(1, round(seconds))} s from {target.address}:{target.port} "
             "(wrong address, or wrong community: agents do not answer those)"
         )
     return error

@@ -44,7 +44,7 @@ def run(config: Path, *, once: bool, as_json: bool) -> None:
 
 def _once(config: Config, lake: Lake, known: Installations, *, as_json: bool) -> None:
     columns = (TextColumn("polling"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=_ERR, transient=True) as bars:
+    with Progress(*columns, console=_ERR, transient=True, disable=not _ERR.is_terminal) as bars:
         task = bars.add_task("", total=len(config.target))
         poller = Poller(
             config, lake, known, done=lambda poll: bars.update(task, advance=1, description=poll.target.device)

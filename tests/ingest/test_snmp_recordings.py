@@ -35,7 +35,7 @@ DEVICES = {
     "mikrotik-crs317": "mikrotik",
 }
 PROFILES = Path(ingest.profile.__file__).with_name("profiles")
-ENGINES = {"gufo": GufoTransport, "pysnmp": PysnmpTransport}
+ENGINES: dict[str, type[GufoTransport | PysnmpTransport]] = {"gufo": GufoTransport, "pysnmp": PysnmpTransport}
 
 Expected = dict[str, Any]
 

@@ -1,0 +1,111 @@
+"""forelight.toml: right keys, helpful errors, secrets that stay out of it."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.config import Config, SnmpOptions, load_config
+from ingest.errors import ConfigError
+
+WHOLE = """
+[collect]
+interval_s = 30
+concurrency = 8
+
+[[target]]
+site = "north"
+device = "leaf01"
+address = "10.0.0.11"
+protocol = "snmp"
+[target.snmp]
+version = "2c"
+community_env = "LEAF01_COMMUNITY"
+engine = "pysnmp"
+
+[[target]]
+device = "leaf02"
+address = "leaf02.example.net"
+port = 1161
+[target.snmp]
+community_file = "secret"
+"""
+ONE = '[[target]]\ndevice = "leaf01"\naddress = "10.0.0.11"\n'
+
+
+def _load(tmp_path: Path, text: str) -> Config:
+    path = tmp_path / "forelight.toml"
+    path.write_text(text)
+    return load_config(path)
+
+
+def test_a_whole_configuration_is_read(tmp_path: Path) -> None:
+    config = _load(tmp_path, WHOLE)
+    first, second = config.target
+
+    assert (30.0, 8) == (config.collect.interval_s, config.collect.concurrency)
+    assert ("north", "leaf01", 161) == (first.site, first.device, first.port)
+    assert ("default", "leaf02", 1161) == (second.site, second.device, second.port)
+    assert ["pysnmp", "gufo"] == [target.snmp.engine for target in config.target if target.snmp]
+    assert [] == config.warnings()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[colect]\n" + ONE, "the file: unknown key 'colect'; the nearest is 'collect'"),
+        ("[collect]\ninterval = 3\n" + ONE, "[collect]: unknown key 'interval'; the nearest is 'interval_s'"),
+        (ONE + 'adress = "x"\n', "[target] of leaf01: unknown key 'adress'; the nearest is 'address'"),
+        (
+            ONE + '[target.snmp]\ncomunity_env = "X"\ncommunity = "x"\n',
+            "[target.snmp] of leaf01: unknown key 'comunity_env'; the nearest is 'community_env'",
+        ),
+        (ONE + "[target.gnmi]\nskip_verfy = true\n", "[target.gnmi] of leaf01: unknown key 'skip_verfy'"),
+        ('[[target]]\ndevice = "leaf01"\n', "[target] of leaf01: address is missing"),
+        ("[collect]\ninterval_s = 60\n", "the file: target is missing"),
+        (ONE, "[target] of leaf01: needs a [target.snmp] section"),
+        (ONE + "[target.snmp]\n", "needs just one of community_env, community_file and community, not none"),
+        (ONE + '[target.snmp]\ncommunity = "a"\ncommunity_env = "B"\n', "not community and community_env"),
+        (ONE + '[target.snmp]\nversion = "3"\nuser = "u"\n', 'version = "3" is not in this release'),
+        (ONE + "port = 70000\n", "[target.port] of leaf01: input should be less than or equal to 65535"),
+        (2 * (ONE + '[target.snmp]\ncommunity_env = "A"\n'), "device 'leaf01' of site 'default' is there twice"),
+        ("[collect\n", "line 1"),
+    ],
+)
+def test_what_cannot_be_is_named_in_one_line_with_its_place(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        _load(tmp_path, text)
+
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+    assert "forelight.toml" in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load_config(tmp_path / "none.toml")
+
+
+def test_a_community_in_the_open_works_and_is_warned_about(tmp_path: Path) -> None:
+    config = _load(tmp_path, ONE + '[target.snmp]\ncommunity = "sesame"\n')
+
+    assert ["the community of leaf01 stands in the file; community_env or community_file keep it out"] == (
+        config.warnings()
+    )
+    assert "sesame" not in repr(config)
+    assert "sesame" == SnmpOptions.model_validate({"community": "sesame"}).read_community()
+
+
+def test_a_community_comes_from_the_environment_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("sesame\n")
+    by_file = SnmpOptions(community_file=tmp_path / "secret")
+    by_env = SnmpOptions(community_env="LEAF01_COMMUNITY")
+
+    assert "sesame" == by_file.read_community()
+    assert "sesame" == by_env.read_community({"LEAF01_COMMUNITY": "sesame"})
+
+
+def test_a_secret_that_is_not_there_is_an_error_that_names_where_it_should_be(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"LEAF01_COMMUNITY .* is not set"):
+        SnmpOptions(community_env="LEAF01_COMMUNITY").read_community({})
+    with pytest.raises(ConfigError, match="No such file"):
+        SnmpOptions(community_file=tmp_path / "none").read_community()

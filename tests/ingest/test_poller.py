@@ -1,0 +1,314 @@
+"""Sweeps: every device's rows in one commit a table, failures apart, installations once, stops that write."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ingest.config import Config
+from ingest.errors import LakeError, TransportError
+from ingest.installed import Installations
+from ingest.poller import Poll, Poller, Sweep, poll_device
+from ingest.profile import load_profile
+from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
+from ingest.transport import Column, ReplayTransport
+
+
+class Sink:
+    """Keeps what is appended; fails once where told to."""
+
+    def __init__(self, *, broken: bool = False) -> None:
+        self.appended: list[tuple[str, pa.Table]] = []
+        self.broken = broken
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        if self.broken:
+            self.broken = False
+            msg = "disk full"
+            raise LakeError(msg)
+        self.appended.append((table.name, rows))
+
+    def rows(self, table: Table) -> list[dict[str, Any]]:
+        return [row for name, rows in self.appended if name == table.name for row in rows.to_pylist()]
+
+
+def _config(*targets: tuple[str, int, str], **collect: Any) -> Config:
+    return Config.model_validate(
+        {
+            "collect": collect,
+            "target": [
+                {
+                    "device": device,
+                    "address": "127.0.0.1",
+                    "port": port,
+                    "snmp": {"community": community, "timeout_s": 2.0 if community == device else 0.2},
+                }
+                for device, port, community in targets
+            ],
+        }
+    )
+
+
+async def _sweep(poller: Poller, times: int = 1) -> Sweep:
+    try:
+        for _ in range(times - 1):
+            await poller.sweep()
+        return await poller.sweep()
+    finally:
+        poller.close()
+
+
+@pytest.mark.device
+@pytest.mark.snmpd
+class TestAgainstRecordings:
+    def test_a_sweep_is_one_commit_a_table(self, responder: Any) -> None:
+        names = ["cisco-nxos-n9k", "juniper-qfx5130", "dell-z9100"]
+        sink = Sink()
+
+        sweep = asyncio.run(_sweep(Poller(_config(*((n, responder.port, n) for n in names)), sink)))
+
+        assert [] == sweep.failed
+        assert ["lane_samples", "port_samples", "modules"] == [name for name, _ in sink.appended]
+        assert set(names) == {row["device"] for row in sink.rows(LANE_SAMPLES)}
+        for table, (_, rows) in zip((LANE_SAMPLES, PORT_SAMPLES, MODULES), sink.appended, strict=True):
+            assert table.schema.equals(rows.schema)
+
+    def test_rows_are_the_devices_values(self, responder: Any) -> None:
+        sink = Sink()
+        asyncio.run(_sweep(Poller(_config(("cisco-iosxe-c9500x", responder.port, "cisco-iosxe-c9500x")), sink)))
+        (lane,) = (r for r in sink.rows(LANE_SAMPLES) if r["interface"] == "Fif1/0/10")
+        (port,) = (r for r in sink.rows(PORT_SAMPLES) if r["interface"] == "Fif1/0/10")
+
+        assert (0, 25.0, 0.0) == (lane["lane"], lane["tx_bias_ma"], lane["tx_power_dbm"])
+        assert lane["rx_power_dbm"] == pytest.approx(-1.6)
+        assert ("OPM23430UZB", "snmp", 0) == (lane["serial"], lane["source"], lane["quality"])
+        assert (18.0, True, True) == (port["temperature_c"], port["oper_up"], port["admin_up"])
+        assert port["voltage_v"] == pytest.approx(3.2)
+        assert lane["time"] == lane["received_at"] == port["time"]
+
+    def test_installations_are_written_once(self, responder: Any) -> None:
+        sink = Sink()
+        asyncio.run(_sweep(Poller(_config(("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k")), sink), times=2))
+        modules = sink.rows(MODULES)
+
+        assert 2 == [name for name, _ in sink.appended].count("lane_samples")
+        assert 7 == len(modules)
+        assert all(row["installed_at"] and row["removed_at"] is None for row in modules)
+        assert {-12.7, -11.897} == {round(row["rx_power_low_alarm_dbm"], 3) for row in modules}
+
+    def test_what_the_lake_knows_is_not_written_again(self, responder: Any) -> None:
+        config = _config(("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k"))
+        first, second = Sink(), Sink()
+        asyncio.run(_sweep(Poller(config, first)))
+        asyncio.run(_sweep(Poller(config, second, Installations.of(first.rows(MODULES)))))
+
+        assert [] == second.rows(MODULES)
+
+    def test_a_failed_write_is_an_error_and_loses_no_installation(self, responder: Any) -> None:
+        sink = Sink(broken=True)
+
+        async def twice() -> None:
+            poller = Poller(_config(("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k")), sink)
+            with pytest.raises(LakeError, match="disk full"):
+                await poller.sweep()
+            await _sweep(poller)
+
+        asyncio.run(twice())
+
+        assert 7 == len(sink.rows(MODULES))
+
+    def test_one_silent_target_costs_only_its_own_rows(self, responder: Any, agent: Callable[..., Any]) -> None:
+        silent = agent(lambda _: None)
+        sink = Sink()
+        config = _config(
+            ("leaf07", silent.port, "any"),
+            ("leaf08", responder.port, "no-such-community"),
+            ("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k"),
+        )
+
+        sweep = asyncio.run(_sweep(Poller(config, sink)))
+
+        assert ["leaf07", "leaf08"] == [poll.target.device for poll in sweep.failed]
+        assert {"cisco-nxos-n9k"} == {row["device"] for row in sink.rows(LANE_SAMPLES)}
+        for poll, port in zip(sweep.failed, (silent.port, responder.port), strict=True):
+            assert f"from 127.0.0.1:{port} (wrong address, or wrong community" in str(poll.error)
+            assert "\n" not in str(poll.error)
+
+
+def test_a_device_that_takes_too_long_is_given_up_at_its_deadline(agent: Callable[..., Any]) -> None:
+    silent = agent(lambda _: None)
+    config = Config.model_validate(
+        {
+            "collect": {"deadline_s": 0.5},
+            "target": [
+                {
+                    "device": "slow",
+                    "address": "localhost",
+                    "port": silent.port,
+                    "snmp": {"community": "x", "timeout_s": 60},
+                }
+            ],
+        }
+    )
+    started = time.monotonic()
+
+    sweep = asyncio.run(_sweep(Poller(config, Sink())))
+
+    assert time.monotonic() - started < 5
+    assert "not done within 0.5 s" in str(sweep.failed[0].error)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"address": "no.such.host.invalid"}, "cannot resolve"),
+        ({"snmp": {"community_env": "NOT_SET_ANYWHERE"}}, "NOT_SET_ANYWHERE"),
+        ({"protocol": "gnmi", "snmp": None}, "gnmi"),
+        ({"snmp": {"community": "x", "profile": "entity_senser", "timeout_s": 0.1}}, "no profile 'entity_senser'"),
+    ],
+)
+def test_a_target_that_cannot_be_asked_says_why(change: dict[str, Any], reason: str) -> None:
+    target = {"device": "leaf01", "address": "127.0.0.1", "port": 9, "snmp": {"community": "x"}} | change
+
+    sweep = asyncio.run(_sweep(Poller(Config.model_validate({"target": [target]}), Sink())))
+
+    assert reason in str(sweep.failed[0].error)
+
+
+def test_an_unexpected_failure_of_one_device_is_told_and_does_not_end_the_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def surprise(*_: Any, **__: Any) -> Poll:
+        msg = "odd"
+        raise ArithmeticError(msg)
+
+    monkeypatch.setattr("ingest.poller.poll_device", surprise)
+
+    sweep = asyncio.run(_sweep(Poller(_config(("leaf01", 9, "x")), Sink())))
+
+    assert "unexpected answer: ArithmeticError: odd" == sweep.failed[0].error
+
+
+class Losing(ReplayTransport):
+    """Falls silent at a column, as a device does whose agent restarts in the middle of a poll."""
+
+    lost = ""
+
+    async def walk(self, oid: str) -> Column:
+        if oid.startswith(self.lost):
+            msg = "no answer from 192.0.2.1:161"
+            raise TransportError(msg)
+        return await super().walk(oid)
+
+
+@pytest.mark.device
+def test_a_poll_that_lost_its_inventory_is_partial_and_installs_nothing(recordings: Path) -> None:
+    transport = Losing.read(recordings / "arista-eos.snmprec")
+    transport.lost = "1.3.6.1.2.1.47.1.1.1.1.11"  # serial numbers
+    target = _config(("leaf01", 161, "x")).target[0]
+
+    poll = asyncio.run(poll_device(transport, target, Installations()))
+
+    assert poll.partial
+    assert not poll.failed
+    assert "partial: no answer from 192.0.2.1:161" == poll.error
+    assert [] == poll.modules
+    assert {int(Quality.PARTIAL_POLL)} == {row["quality"] for row in poll.lanes}
+
+
+@pytest.mark.device
+def test_a_poll_that_lost_a_sensor_column_gives_nothing(recordings: Path) -> None:
+    transport = Losing.read(recordings / "arista-eos.snmprec")
+    transport.lost = "1.3.6.1.2.1.99.1.1.1.3"  # precision: every value would be wrong
+
+    with pytest.raises(TransportError):
+        asyncio.run(poll_device(transport, _config(("leaf01", 161, "x")).target[0], Installations()))
+
+
+@pytest.mark.device
+def test_a_new_serial_number_ends_one_installation_and_begins_another(recordings: Path) -> None:
+    target = _config(("leaf01", 161, "x")).target[0]
+    known = Installations()
+    before = asyncio.run(poll_device(ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec"), target, known))
+    known.accept(before.modules)
+    swapped = ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec")
+    swapped._cells["1.3.6.1.2.1.47.1.1.1.1.11.48878"] = b"NEW0001"
+
+    after = asyncio.run(poll_device(swapped, target, known))
+
+    assert ["J267C037", "NEW0001"] == [row["serial"] for row in after.modules]
+    ended, begun = after.modules
+    assert ended["removed_at"] == begun["installed_at"] == begun["received_at"]
+    assert ended["installed_at"] == before.modules[0]["installed_at"]
+
+
+@pytest.mark.device
+def test_a_serial_number_that_is_not_told_any_more_is_no_swap(recordings: Path) -> None:
+    """Silence is not a removal (field_faults.md, row 43)."""
+    target = _config(("leaf01", 161, "x")).target[0]
+    known = Installations()
+    walk = ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec")
+    known.accept(asyncio.run(poll_device(walk, target, known)).modules)
+    walk._cells["1.3.6.1.2.1.47.1.1.1.1.11.48878"] = b""
+
+    assert [] == asyncio.run(poll_device(walk, target, known)).modules
+
+
+@pytest.mark.device
+def test_a_device_whose_own_mib_is_empty_is_asked_by_the_standards(recordings: Path) -> None:
+    """An unknown sysObjectID, or a vendor's newer system: ENTITY-SENSOR-MIB is tried at last."""
+    walk = ReplayTransport.read(recordings / "arista-eos.snmprec")
+    walk._cells["1.3.6.1.2.1.1.2.0"] = "1.3.6.1.4.1.2636.1.1.1.2.90"
+    target = _config(("leaf01", 161, "x")).target[0]
+
+    poll = asyncio.run(poll_device(walk, target, Installations()))
+
+    assert load_profile("entity_sensor").name == poll.profile
+    assert 35 == len(poll.ports)
+
+
+@pytest.mark.device
+@pytest.mark.snmpd
+def test_sweeps_go_on_until_told_to_stop_and_the_last_is_written(responder: Any) -> None:
+    sink, seen = Sink(), []
+    config = _config(("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k"), interval_s=1, deadline_s=20)
+
+    async def go() -> None:
+        stop = asyncio.Event()
+        poller = Poller(config, sink)
+
+        def report(outcome: object) -> None:
+            seen.append(outcome)
+            if len(seen) == 2:
+                stop.set()
+
+        await asyncio.wait_for(poller.run(stop, report), 60)
+        poller.close()
+
+    asyncio.run(go())
+
+    assert 2 == len(seen)
+    assert all(isinstance(outcome, Sweep) and not outcome.failed for outcome in seen)
+    assert 2 == [name for name, _ in sink.appended].count("lane_samples")
+
+
+@pytest.mark.device
+@pytest.mark.snmpd
+def test_a_stop_in_the_middle_writes_what_is_there(responder: Any, agent: Callable[..., Any]) -> None:
+    silent = agent(lambda _: None)
+    sink, stop = Sink(), asyncio.Event()
+    done = ("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k")
+    config = _config(done, ("leaf07", silent.port, "leaf07"))
+
+    async def go() -> Sweep:
+        poller = Poller(config, sink, done=lambda _: stop.set())
+        return await asyncio.wait_for(poller.sweep(stop), 30)
+
+    sweep = asyncio.run(go())
+
+    assert ["cisco-nxos-n9k"] == [poll.target.device for poll in sweep.polls]
+    assert {"cisco-nxos-n9k"} == {row["device"] for row in sink.rows(LANE_SAMPLES)}
