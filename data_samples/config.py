@@ -15,6 +15,9 @@ from ingest.schema import FailureType
 
 __all__ = ["KINDS", "FleetConfig", "FleetSummary", "Kind"]
 
+DENSE_PER_LINK_YEAR: Final = 2.1
+"""The accelerated default of faults that arise by themselves; with touches, infants and bad lots about 3.3."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -60,7 +63,7 @@ class FleetConfig:
     seed: int = 1
     start: datetime = datetime(2026, 3, 1, tzinfo=UTC)
 
-    failures_per_link_year: float = 2.1
+    failures_per_link_year: float = DENSE_PER_LINK_YEAR
     """Accelerated; real links: 0.01 to 0.03 (module AFR 0.4 to 1.5 % and as much again of fibre) [judgement]."""
     gradual_fail_share: float = 0.6
     """Part of gradual onsets that end in a failure: the rest stall, are swapped or outlast the window [judgement]."""
@@ -81,6 +84,8 @@ class FleetConfig:
     preventive_per_link_month: float = 0.03
     disturb_probability: float = 0.35
     """That hands at a port move its neighbour [judgement]."""
+    touch_harm_share: float = 0.35
+    """Touches that leave dirt or a loose module, at the default density; they scale with it [judgement]."""
     heat_waves_per_month: float = 2.0
     fan_events_per_device_month: float = 0.3
     gaps_per_device_month: float = 1.2
@@ -117,6 +122,11 @@ class FleetConfig:
     glitch: float = 2e-5
     stuck: float = 0.04
     """Missing samples, glitches a cell, ports with a stuck sensor [judgement; SONiC: 0.5 % missing]."""
+
+    @property
+    def touch_harms(self) -> float:
+        """Probability that a touch does harm."""
+        return min(self.touch_harm_share * self.failures_per_link_year / DENSE_PER_LINK_YEAR, 0.5)
 
     @property
     def steps(self) -> int:

@@ -18,8 +18,10 @@ __all__ = ["FIBER_KINDS", "draw_benign", "draw_fiber", "draw_module", "touch"]
 FIBER_KINDS: Final = (FailureType.CONTAMINATION, FailureType.FIBER_DAMAGE)
 """What counts to the fibre: the connector at the receiving end is part of it."""
 _COPPER_KINDS: Final = (FailureType.MODULE_ELECTRONICS, FailureType.LOOSE_SEATING)
-_TOUCH_HARMS, _TOUCH_DIRT = 0.35, 0.7
-"""Touches that leave harm, and of these the part that leaves dirt (the rest: a loose module) [judgement]."""
+_TOUCH_DIRT: Final = 0.7
+"""Of touches that harm, the part that leaves dirt; the rest leave a loose module [judgement]."""
+_BENIGN_DB: Final = 1.2
+"""Harmless steps of one link stay below this together: less than the margin that every link has."""
 _BEFORE_DAYS: Final = 10.0
 """Faults may have begun this long before the window."""
 
@@ -89,14 +91,19 @@ def draw_fiber(rng: np.random.Generator, config: FleetConfig, link: Link, first:
 def draw_benign(rng: np.random.Generator, config: FleetConfig, link: Link) -> list[Fault]:
     """Harmless steps and passing bends."""
     rate = config.benign_per_link_month / 30 / config.steps_per_day
-    return [faults.step(rng, config, link.media, onset) for onset in _onsets(rng, rate, 0, config.steps)]
+    steps = [faults.step(rng, config, link.media, onset) for onset in _onsets(rng, rate, 0, config.steps)]
+    kept: list[Fault] = []
+    for step in steps:
+        if sum(max(float(each.level_db[0]), 0.0) for each in (*kept, step)) < _BENIGN_DB:
+            kept.append(step)
+    return kept
 
 
 def touch(rng: np.random.Generator, config: FleetConfig, link: Link, end: int, at: int) -> list[Fault]:
     """What a hand at a connector may leave behind: a harmless step, or dirt that goes on to grow."""
     if link.kind != "fiber" or at >= config.steps:
         return []
-    if rng.random() < _TOUCH_HARMS:
+    if rng.random() < config.touch_harms:
         kind = FailureType.CONTAMINATION if rng.random() < _TOUCH_DIRT else FailureType.LOOSE_SEATING
         return [faults.gradual(rng, config, link.media, kind, end, at)]
     return [faults.step(rng, config, link.media, at)]
