@@ -23,7 +23,7 @@ _ALIAS = "1.3.6.1.2.1.47.1.3.2.1.2"  # entAliasMappingIdentifier, indexed (entit
 ENTITY_COLUMNS = (_NAME, _DESCR, _PARENT, _CLASS, _ALIAS)
 INVENTORY_COLUMNS = (_SERIAL, _MAKER, _MODEL, _FIRMWARE)
 
-_BACKPLANE, _POWER_SUPPLY, _FAN, _SENSOR, _CHASSIS, _STACK = 4, 6, 7, 8, 3, 11
+_CHASSIS, _BACKPLANE, _POWER_SUPPLY, _FAN, _PORT, _STACK = 3, 4, 6, 7, 10, 11
 _WALLS = {_CHASSIS, _BACKPLANE, _POWER_SUPPLY, _FAN, _STACK}
 """entPhysicalClass of what no transceiver lies below of without a port in between."""
 
@@ -31,6 +31,8 @@ _DEPTH = 6
 """Levels climbed from a sensor to its port; four were seen (EOS)."""
 
 _LANE = re.compile(r"\blane[\s_#-]*(\d+)|\b(?:channel|chan)[\s_#-]*(\d+)|\b[rt]x[_-]?(\d+)\b(?![/.])", re.IGNORECASE)
+_PLUGGABLE = re.compile(r"transceiver|xcvr|pluggable|\boptics?\b|[qx]?sfp|\bxfp|\bosfp|\bc(fp|pak)", re.IGNORECASE)
+_SLOT = re.compile(r"\bsubslot (\d+/\d+) transceiver (\d+)\b", re.IGNORECASE)
 _BLANK = {"", "n/a", "na", "none", "unknown", "not available", "0", "-", "unspecified"}
 
 
@@ -90,7 +92,7 @@ class Entities:
         """Where a sensor sits, or None where that cannot be said for sure."""
         above = list(self._above(sensor))
         module = next((e for e in above if not _LANE.match(self.text(e))), None)
-        port = next(filter(None, (self._port(e, ports) for e in above)), None)
+        port = next(filter(None, (self._port(e, ports) for e in above)), None) or self._inside(module, ports)
         own = self._mention(sensor, ports, None if port is None else port.if_index)
         at = own or port
         if at is None:
@@ -122,6 +124,18 @@ class Entities:
                 return
             seen.add(entity)
             yield entity
+
+    def _inside(self, module: int | None, ports: Interfaces) -> Mention | None:
+        """The port that hangs below the module, or that its own text places: as on IOS-XE routers."""
+        if module is None or not _PLUGGABLE.search(self.text(module)):
+            return None  # a line card with a single port is not that port
+        below = [e for e, parent in self.parents.items() if parent == module and self.classes.get(e) == _PORT]
+        found = list(filter(None, (self._port(e, ports) for e in below)))
+        if len({m.if_index for m in found}) == 1:
+            return found[0]
+        slot = _SLOT.search(self.text(module))
+        port = ports.at(f"{slot[1]}/{slot[2]}") if slot else None
+        return None if port is None else Mention(port)
 
     def _port(self, entity: int, ports: Interfaces) -> Mention | None:
         alias = self.aliases.get(entity)

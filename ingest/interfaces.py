@@ -114,23 +114,29 @@ class Interfaces:
         first = self.by_text.get(f"{key}/1")
         return None if first is None else Mention(first)
 
+    def at(self, path: str) -> int | None:
+        """The one Ethernet port at a slot path, such as 0/0/1."""
+        found = [i for i, name in self.names.items() if re.fullmatch(rf"[A-Za-z]*(Gig|Ethernet)[A-Za-z]*{path}", name)]
+        found += [i for i in self.names if re.fullmatch(rf"[A-Z][a-z]{{1,2}}{path}", self.names[i])]
+        return found[0] if len(found) == 1 else None
+
     def cage(self, if_index: int) -> int:
         """The Ethernet port of an optics controller (IOS-XR's Optics0/0/0/1), where there is exactly one."""
         name = self.names[if_index]
         match = re.fullmatch(r"Optics(\d+(?:/\d+)+)", name)
         if not match:
             return if_index
-        ports = [i for i, n in self.names.items() if re.fullmatch(rf"[A-Za-z]+{match[1]}", n) and i != if_index]
-        ports = [i for i in ports if re.search(r"Gig|Ethernet", self.names[i])]
-        return ports[0] if len(ports) == 1 else if_index
+        port = self.at(match[1])
+        return if_index if port is None else port
 
 
 def _spellings(key: str) -> Iterator[str]:
-    """The text itself, and its parts where it is glued to another by a dash: 0/0-Optics0/0/0/1, Te0/0/0/1-Rx."""
+    """The text itself, then parts of it where it is in brackets or glued to others by dashes: 0/0-Optics0/0/0/1-Rx."""
     yield key
-    if "-" in key:
-        yield key.partition("-")[2]
-        yield key.rpartition("-")[0]
+    parts = key.strip("()[]").split("-")
+    for size in range(len(parts), 0, -1):
+        for start in range(len(parts) - size + 1):
+            yield "-".join(parts[start : start + size])
 
 
 def _state(oper: Cell | None, admin: Cell | None) -> PortState:

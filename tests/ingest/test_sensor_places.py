@@ -153,6 +153,38 @@ def test_ios_xr_optics_controllers_are_their_ethernet_port() -> None:
     )
 
 
+def test_ios_xe_routers_hang_the_port_below_the_module() -> None:
+    device = Device("Te0/0/1", "Te0/0/2")
+    module = device.entity("subslot 0/0 transceiver 2", serial="AVD1")
+    device.entity("TenGigabitEthernet0/0/2", module, PORT, port=2)
+    device.sensor("subslot 0/0 transceiver 2 Rx Power Sensor", module, DBM, -23)
+
+    decoded = device.decode("cisco_entity_sensor")
+
+    assert ["Te0/0/2"] == [r.interface for r in decoded.readings]
+    assert "AVD1" == decoded.inventory["Te0/0/2"].serial
+
+
+def test_ios_xe_routers_may_name_the_slot_alone() -> None:
+    device = Device("Te0/0/1", "Te0/1/1", "Gi0")
+    module = device.entity("subslot 0/1 transceiver 1")
+    device.sensor("subslot 0/1 transceiver 1 Tx Power Sensor", module, DBM, -23)
+
+    assert {("Te0/1/1", 0, "tx_power_dbm")} == set(device.values("cisco_entity_sensor"))
+
+
+def test_a_line_card_with_a_single_port_is_not_that_port() -> None:
+    device = Device("Hu0/0/0")
+    card = device.entity("1-port 100G line card")
+    module = device.entity("QSFP28 transceiver", card)
+    device.entity("HundredGigE0/0/0", module, PORT, port=1)
+    device.entity("HundredGigE0/0/0 uplink", card, PORT, port=1)
+    device.sensor("Inlet temperature", card, CELSIUS, 500)
+    device.sensor("Receive power", module, DBM, -23)
+
+    assert {("Hu0/0/0", 0, "rx_power_dbm")} == set(device.values("cisco_entity_sensor"))
+
+
 def test_two_sensors_for_one_thing_are_left_out() -> None:
     """Which of them is meant cannot be known: no value is better than a wrong one."""
     device = Device("TenGigE0/0/0/1")
@@ -227,6 +259,8 @@ def test_dbm_may_be_told_by_the_display_text() -> None:
         ("Ethernet1 Lane 1 Transceiver Voltage Sensor", Mention(1)),
         ("te 1/1/1 rx", Mention(3)),
         ("0/0-HundredGigE0/0/0/1", Mention(4)),
+        ("0/0-HundredGigE0/0/0/1-Rx Power", Mention(4)),
+        ("module in (HundredGigE0/0/0/1)", Mention(4)),
         ("Ethernet1 Ethernet49/1", None),
         ("Temp sensor 1", None),
         ("", None),
