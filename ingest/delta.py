@@ -63,11 +63,13 @@ def _column(table: Table, field: pa.Field, rows: pa.Table) -> pa.ChunkedArray:
 
 def data_files(handle: DeltaTable, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
     """Files of the handle's version that may hold rows of the days asked for: day by day, each in commit order."""
-    actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
+    known = pa.table(handle.get_add_actions(flatten=True))
+    day = f"partition.{PARTITION}"
+    wanted = {"path", "modification_time", "num_records", "size_bytes", day}
+    actions = known.select([name for name in known.column_names if name in wanted]).to_pylist()
     root = handle.table_uri.rstrip("/")
     if root.startswith(("file://", "/")):
         root = unquote(root.removeprefix("file://"))
-    day = f"partition.{PARTITION}"
     actions.sort(key=lambda action: (action.get(day) or date.min, action["modification_time"], action["path"]))
     files = [DataFile(f"{root}/{a['path']}", a.get(day), a["num_records"] or 0, a["size_bytes"]) for a in actions]
     first, last = _day(since), _day(until)
