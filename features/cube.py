@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -96,15 +97,14 @@ class LakeTiles:
         )
 
 
-def _late(tiles: pl.DataFrame) -> pl.Expr:
-    return pl.col("received_at") > pl.col("hour") + HOUR
+_LATE: Final = pl.col("received_at") > pl.col("hour") + HOUR
 
 
 def _segments(at: Sequence[datetime], tables: Sequence[pl.DataFrame]) -> list[list[datetime]]:
     """The times, cut wherever late tiles arrived between two of them."""
-    receipts = sorted({t for table in tables for t in table.filter(_late(table))["received_at"].to_list()})
+    receipts = sorted({t for table in tables for t in table.filter(_LATE)["received_at"].to_list()})
     groups: list[list[datetime]] = [[at[0]]]
-    for before, time in zip(at, at[1:], strict=False):
+    for before, time in pairwise(at):
         if any(before < receipt <= time for receipt in receipts):
             groups.append([])
         groups[-1].append(time)
@@ -113,8 +113,8 @@ def _segments(at: Sequence[datetime], tables: Sequence[pl.DataFrame]) -> list[li
 
 def _known(tiles: pl.DataFrame, at: datetime) -> pl.DataFrame:
     """On-time tiles, and late ones received by `at`; of equal keys the latest received."""
-    late = tiles.filter(_late(tiles) & (pl.col("received_at") <= at))
-    on_time = tiles.filter(~_late(tiles))
+    late = tiles.filter(_LATE & (pl.col("received_at") <= at))
+    on_time = tiles.filter(~_LATE)
     if late.is_empty():
         return on_time
     key = [c for c in ("site", "device", "interface", "lane", "hour") if c in tiles.columns]

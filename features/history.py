@@ -1,0 +1,223 @@
+"""What happened to each port, as numbers at times: installations, touches, tickets, links; nothing later counts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from features.cube import Cube
+from features.fleet import Fleet
+from features.physics import Installations, installation_table
+
+__all__ = ["History"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
+PortName = tuple[str, str, str]
+
+_NEIGHBOUR_TOUCH: Final = timedelta(hours=48)
+_LONG_AGO_H: Final = 24.0 * 365
+
+
+def _seconds(times: Iterable[datetime]) -> Floats64:
+    return np.array([t.timestamp() for t in times], np.float64)
+
+
+@dataclass(frozen=True)
+class History:
+    """Records of the fleet seen from the ports of a cube at some times.
+
+    Attributes:
+        cube: whose ports these are, row by row.
+        fleet: records; whatever they say of later than a time is not used for it.
+        at: the times, ascending.
+    """
+
+    cube: Cube
+    fleet: Fleet
+    at: Sequence[datetime]
+
+    @cached_property
+    def at_s(self) -> Floats64:
+        """The times in seconds since 1970."""
+        return _seconds(self.at)
+
+    @cached_property
+    def ends(self) -> dict[PortName, tuple[str, PortName | None, str | None]]:
+        """Of each port its link, the port at the other end and the kind of cable; of several links the first."""
+        found: dict[PortName, tuple[str, PortName | None, str | None]] = {}
+        columns = ("link_id", "site", "device", "interface", "peer_site", "peer_device", "peer_interface", "kind")
+        ends = self.fleet.as_of(self.at[0]).ends().sort("link_id")
+        for link, site, device, interface, psite, pdevice, pinterface, kind in ends.select(columns).iter_rows():
+            peer = (psite, pdevice, pinterface) if pdevice is not None else None
+            found.setdefault((site, device, interface), (link, peer, kind))
+        return found
+
+    @cached_property
+    def peer(self) -> Ints:
+        """Shape (ports,): row of the port at the other end, -1 where it is unknown or silent."""
+        port_of = self.cube.port_of
+        far = [self.ends.get(name, ("", None, None))[1] for name in port_of]
+        return np.array([port_of.get(p, -1) if p else -1 for p in far], np.int64)
+
+    @cached_property
+    def links(self) -> list[str]:
+        """The link of each port; a port without one is its own."""
+        return [self.ends.get(name, (":".join(name), None, None))[0] for name in self.cube.port_of]
+
+    @cached_property
+    def table(self) -> Installations:
+        """Limits and technology of every installation ever recorded."""
+        return installation_table(self.fleet.modules.sort("installed_at", nulls_last=False))
+
+    @cached_property
+    def installation(self) -> Ints:
+        """Shape (ports, times): row of `table` for the module in the cage then; its last row is "unknown"."""
+        unknown = self.table.frame.height
+        rows: dict[PortName, list[tuple[float, int]]] = {}
+        columns = ("site", "device", "interface", "installed_at")
+        for i, (site, device, interface, installed) in enumerate(self.table.frame.select(columns).iter_rows()):
+            since = installed.timestamp() if installed else -np.inf
+            rows.setdefault((site, device, interface), []).append((since, i))
+        out = np.full((len(self.cube.port_of), len(self.at)), unknown, np.int64)
+        for name, p in self.cube.port_of.items():
+            if known := rows.get(name):
+                which = np.searchsorted([since for since, _ in known], self.at_s, side="right") - 1
+                ids = np.array([i for _, i in known])
+                out[p] = np.where(which >= 0, ids[which], unknown)
+        return out
+
+    @cached_property
+    def speed_gbps(self) -> Floats:
+        """Shape (ports,): line rate by the first module recorded in the cage, NaN where nobody wrote it down."""
+        frame = self.table.frame.with_row_index("row").unique(("site", "device", "interface"), keep="first")
+        first = dict(zip(frame.select("site", "device", "interface").iter_rows(), frame["row"], strict=True))
+        return self.table.speed_gbps[[first.get(name, -1) for name in self.cube.port_of]]
+
+    @cached_property
+    def age_days(self) -> Floats:
+        """Shape (ports, times): days since installation, NaN where nobody wrote it down."""
+        installed = self.table.frame["installed_at"].dt.epoch("ms").cast(pl.Float64).fill_null(float("nan"))
+        since = np.append(installed.to_numpy() / 1000.0, np.nan)[self.installation]
+        return ((self.at_s[None, :] - since) / 86400.0).astype(np.float32)
+
+    def _by_link(self, column: str) -> dict[str, list[float]]:
+        times: dict[str, list[float]] = {}
+        tickets = self.fleet.tickets.filter(pl.col(column).is_not_null())
+        for site, device, interface, when in tickets.select("site", "device", "interface", column).iter_rows():
+            end = self.ends.get((site, device, interface))
+            times.setdefault(end[0] if end else f"{site}:{device}:{interface}", []).append(when.timestamp())
+        return times
+
+    @cached_property
+    def _swaps(self) -> dict[PortName, list[float]]:
+        """When a cage got another module: by the records, and by the serials that were read."""
+        times: dict[PortName, list[float]] = {}
+        for site, device, interface, when in (
+            self.fleet.modules.filter(pl.col("installed_at").is_not_null())
+            .select("site", "device", "interface", "installed_at")
+            .iter_rows()
+        ):
+            times.setdefault((site, device, interface), []).append(when.timestamp())
+        names = list(self.cube.port_of)
+        for p, hour in _changes(self.cube.serials):
+            times.setdefault(names[p], []).append((self.cube.start + hour + 1) * 3600.0)  # known when it ends
+        return times
+
+    @cached_property
+    def touched_s(self) -> Floats64:
+        """Shape (ports, times): when the link was last touched (swap at either end, ticket closed); -inf if never."""
+        closed = self._by_link("closed_at")
+        names = list(self.cube.port_of)
+        out = np.full((len(names), len(self.at)), -np.inf)
+        for name, p in self.cube.port_of.items():
+            times = [*self._swaps.get(name, ()), *closed.get(self.links[p], ())]
+            far = self.ends.get(name, ("", None, None))[1]
+            times += self._swaps.get(far, ()) if far else ()
+            if times:
+                known = np.sort(times)
+                which = np.searchsorted(known, self.at_s, side="right") - 1
+                out[p] = np.where(which >= 0, known[which], -np.inf)
+        return out
+
+    @cached_property
+    def epoch(self) -> Ints:
+        """Shape (ports, times): first whole hour after the last touch, counted from the cube's start."""
+        hours = np.ceil(self.touched_s / 3600.0) - self.cube.start
+        return np.maximum(hours, 0).astype(np.int64)
+
+    @cached_property
+    def since_touch_h(self) -> Floats:
+        """Shape (ports, times): hours since the link was touched, a year where it never was."""
+        return np.minimum((self.at_s[None, :] - self.touched_s) / 3600.0, _LONG_AGO_H).astype(np.float32)
+
+    def tickets_within(self, span: timedelta) -> Floats:
+        """Shape (ports, times): tickets opened on the link within the span before each time."""
+        opened = self._by_link("opened_at")
+        out = np.zeros((len(self.links), len(self.at)), np.float32)
+        for p, link in enumerate(self.links):
+            if times := opened.get(link):
+                out[p] = self._count(times, span)
+        return out
+
+    def _count(self, times: list[float], span: timedelta) -> Floats:
+        known = np.sort(times)
+        upto = np.searchsorted(known, self.at_s, side="right")
+        return (upto - np.searchsorted(known, self.at_s - span.total_seconds(), side="right")).astype(np.float32)
+
+    @cached_property
+    def neighbour_touches(self) -> Floats:
+        """Shape (ports, times): repairs of the device's other links within 48 h: hands disturb neighbours."""
+        own = self._by_link("closed_at")
+        by_device: dict[tuple[str, str], list[float]] = {}
+        tickets = self.fleet.tickets.filter(pl.col("closed_at").is_not_null())
+        for site, device, when in tickets.select("site", "device", "closed_at").iter_rows():
+            by_device.setdefault((site, device), []).append(when.timestamp())
+        out = np.zeros((len(self.links), len(self.at)), np.float32)
+        for (site, device, _), p in self.cube.port_of.items():
+            if times := by_device.get((site, device)):
+                mine = self._count(own.get(self.links[p], []), _NEIGHBOUR_TOUCH)
+                out[p] = np.maximum(self._count(times, _NEIGHBOUR_TOUCH) - mine, 0)
+        return out
+
+    @cached_property
+    def lot_excess(self) -> Floats:
+        """Shape (ports, times): log2 of a lot's tickets over those expected at the fleet's rate, shrunk by two."""
+        frame = self.table.frame
+        lots = (frame["part_number"].fill_null("") + "/" + frame["lot"].fill_null("")).to_list()
+        keys = list(frame.select("site", "device", "interface", "serial").iter_rows())
+        lot_of = dict(zip(keys, lots, strict=True))
+        installed, opened = _times_of(lots, frame["installed_at"]), {}
+        for *key, when in self.fleet.tickets.select("site", "device", "interface", "serial", "opened_at").iter_rows():
+            if lot := lot_of.get(tuple(key)):
+                opened.setdefault(lot, []).append(when.timestamp())
+        made = {lot: self._upto(times) for lot, times in installed.items()}
+        failed = {lot: self._upto(opened.get(lot, [])) for lot in installed}
+        rate = sum(failed.values()) / np.maximum(sum(made.values()), 1.0)
+        excess = {lot: np.log2((failed[lot] + 2) / (made[lot] * rate + 2)) for lot in installed}
+        rows = np.array([*(excess[lot] for lot in lots), np.zeros(len(self.at))], np.float32)
+        return np.take_along_axis(rows, self.installation, axis=0)
+
+    def _upto(self, times: list[float]) -> Floats64:
+        return np.searchsorted(np.sort(times), self.at_s, side="right").astype(np.float64)
+
+
+def _times_of(names: list[str], times: pl.Series) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for name, when in zip(names, times, strict=True):
+        found.setdefault(name, []).append(when.timestamp() if when else -np.inf)
+    return found
+
+
+def _changes(serials: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
+    """Port and hour of every serial that differs from the one read before."""
+    for p, row in enumerate(serials):
+        seen = np.flatnonzero(row >= 0)
+        changed = np.flatnonzero(np.diff(row[seen])) + 1
+        yield from ((p, int(hour)) for hour in seen[changed])

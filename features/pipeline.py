@@ -1,0 +1,207 @@
+"""The one way from tiles to features: training, back-test, batch scoring and the service all call it."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from features import catalogue, history, kernels, look, physics, tiles
+from features.catalogue import CATALOGUE, Feature
+from features.cube import PORT, Cube, LakeTiles
+from features.fleet import Fleet
+from features.history import History
+from features.look import REACH, Look
+
+__all__ = ["Block", "FeaturePipeline"]
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+_RECENT_H: Final = 6
+"""A port that has said nothing for longer has no features: its risk is unknown."""
+
+_LINK_FEATURES: Final = {
+    "loss_rise_in_6h": (1, "rise of the loss of the path into this end: its Rx fell and the far Tx did not (dB)"),
+    "loss_rise_out_6h": (1, "the same for the path out of this end, seen by the far receiver (dB)"),
+    "flaps_both_24h": (1, "flaps seen by both ends (log1p): the link, not one port's administrator"),
+    "has_peer": (0, "1 where the far end has telemetry"),
+}
+
+
+def _link_features(own: dict[str, Floats], far: dict[str, Floats]) -> list[Floats]:
+    """Columns of `_LINK_FEATURES` from the two ends' own features."""
+
+    def loss(near: dict[str, Floats], source: dict[str, Floats]) -> Floats:
+        launched = np.fmin(np.nan_to_num(source["tx_min_shift_6h"]), 0)
+        return launched - near["rx_min_shift_6h"]
+
+    return [
+        loss(own, far),
+        loss(far, own),
+        np.fmin(own["flaps_24h"], far["flaps_24h"]),
+        (~np.isnan(far["rows"])).astype(np.float32),
+    ]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Features of some ports at some times, not yet laid out as rows.
+
+    Attributes:
+        cube: the ports.
+        history: links, installations and touches of those ports.
+        own: shape (ports, times, features), each end's own features.
+        rows: shape (ports, times), samples of the newest hours; 0 where the port is silent.
+        pipeline: whose columns these are.
+    """
+
+    cube: Cube
+    history: History
+    own: Floats
+    rows: Floats
+    pipeline: "FeaturePipeline"
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """Shape (ports, times): whether the port has spoken lately and so has features."""
+        return self.rows > 0
+
+    @cached_property
+    def first(self) -> NDArray[np.bool_]:
+        """Shape (ports, times): True at one present end of each link, so that what concerns the link is done once."""
+        peer = self.history.peer
+        far_first = (peer >= 0) & (peer < np.arange(peer.shape[0]))
+        return self.present & ~(far_first[:, None] & self.present[peer])
+
+    def matrix(self, port: Ints, time: Ints, *, hide_peer: NDArray[np.bool_] | None = None) -> Floats:
+        """Feature rows, columns as ``pipeline.names``.
+
+        Args:
+            port: shape (n,), rows of the cube.
+            time: shape (n,), indices of the history's times.
+            hide_peer: shape (n,), where True the far end is treated as silent (augmentation).
+        """
+        near, peer = self.own[port, time], self.history.peer[port]
+        far = np.where((peer < 0)[:, None], np.nan, self.own[peer, time]).astype(np.float32)
+        far_rows = np.where((peer >= 0) & self.present[peer, time], 1.0, np.nan).astype(np.float32)
+        far[np.isnan(far_rows)] = np.nan
+        if hide_peer is not None:
+            far[hide_peer], far_rows[hide_peer] = np.nan, np.nan
+        names = self.pipeline.own_names
+        both = _link_features(
+            dict(zip(names, near.T, strict=True)), {**dict(zip(names, far.T, strict=True)), "rows": far_rows}
+        )
+        return np.concatenate([near, far, np.stack(both, axis=1)], axis=1).astype(np.float32)
+
+
+class FeaturePipeline:
+    """Turns tiles into one row a module and time, looking only at what had been received by then.
+
+    The features are declared here once and name themselves; ``repr`` lists them.
+
+    Args:
+        features: of one end; the far end's are the same with ``peer_`` in front.
+    """
+
+    def __init__(self, features: Sequence[Feature] = CATALOGUE) -> None:
+        self.features = tuple(features)
+
+    def __repr__(self) -> str:
+        return f"FeaturePipeline({', '.join(self.own_names)})"
+
+    @cached_property
+    def own_names(self) -> tuple[str, ...]:
+        """Names of one end's own features."""
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Columns of a row: own, the far end's, the link's."""
+        return (*self.own_names, *(f"peer_{name}" for name in self.own_names), *_LINK_FEATURES)
+
+    @cached_property
+    def signs(self) -> tuple[int, ...]:
+        """Of each column, whether risk can only rise (+1) or fall (-1) with it."""
+        own = tuple(feature.sign for feature in self.features)
+        return (*own, *own, *(sign for sign, _ in _LINK_FEATURES.values()))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of every line of code that makes a feature; a model made by other code is refused."""
+        sources = [inspect.getsource(module) for module in (catalogue, history, kernels, look, physics, tiles)]
+        sources += [inspect.getsource(inspect.getmodule(type(self)) or catalogue), *self.names]
+        return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]
+
+    def blocks(
+        self,
+        source: LakeTiles,
+        fleet: Fleet,
+        at: Sequence[datetime],
+        progress: Callable[[float], None] | None = None,
+    ) -> Iterator[Block]:
+        """Features at several times, in order; the times share a block unless late data or new links part them.
+
+        Args:
+            source: where tiles are read.
+            fleet: records; each time sees only what was known by then.
+            at: whole hours, ascending.
+            progress: called with the fraction done.
+        """
+        done = 0
+        for group in _link_segments(fleet, at):
+            for cube, times in source.cubes(group, REACH):
+                yield self._block(cube, History(cube, fleet, times), progress or (lambda _: None))
+                done += len(times)
+
+    def _block(self, cube: Cube, past: History, progress: Callable[[float], None]) -> Block:
+        view = Look(cube, past)
+        own = np.empty((cube.ports.height, len(past.at), len(self.features)), np.float32)
+        for j, feature in enumerate(self.features):
+            own[:, :, j] = feature.values(view)
+            progress((j + 1) / len(self.features))
+        return Block(cube, past, own, np.nan_to_num(view.state("rows", _RECENT_H)), self)
+
+    def transform(self, source: LakeTiles, fleet: Fleet, at: datetime | Sequence[datetime]) -> pl.DataFrame:
+        """One row a port that has spoken lately and time, with the features as columns.
+
+        Returns:
+            Columns site, device, interface, link_id, time, then `names` as float32 (NaN is missing).
+        """
+        times = [at] if isinstance(at, datetime) else list(at)
+        frames = []
+        for block in self.blocks(source, fleet, times):
+            port, time = np.nonzero(block.present)
+            keys = block.cube.ports[port].with_columns(
+                link_id=pl.Series([block.history.links[p] for p in port], dtype=pl.String),
+                time=pl.Series([block.history.at[t] for t in time], dtype=pl.Datetime("us", "UTC")),
+            )
+            frames.append(keys.hstack(pl.DataFrame(block.matrix(port, time), schema=list(self.names))))
+        return pl.concat(frames).sort(*PORT, "time")
+
+
+def _link_segments(fleet: Fleet, at: Sequence[datetime]) -> Iterator[list[datetime]]:
+    """The times, cut where a link began or ceased to exist between two of them."""
+    changes = sorted({t for column in ("valid_from", "valid_to") for t in fleet.links[column].drop_nulls().to_list()})
+    group: list[datetime] = []
+    for time in at:
+        if group and any(group[-1] < change <= time for change in changes):
+            yield group
+            group = []
+        group.append(time)
+    if group:
+        yield group
+
+
+def hourly(start: datetime, end: datetime, every_h: int = 1) -> list[datetime]:
+    """Whole hours from the first at or after `start` up to `end`, both included where they fit."""
+    first = start.replace(minute=0, second=0, microsecond=0)
+    first += timedelta(hours=1) if first < start else timedelta()
+    count = int((end - first) / timedelta(hours=every_h)) + 1
+    return [first + timedelta(hours=every_h * i) for i in range(max(count, 0))]
