@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ingest.errors import ExportError
 from ingest.export_split import Splitter
-from ingest.export_values import ROW_COLUMNS, TYPES, Check, checks, raw_name, typed
+from ingest.export_values import ROW_COLUMNS, TYPES, Check, checks, lossy, raw_name, typed
 from ingest.quarantine import EXAMPLES, Kind, Quarantine
 from ingest.schema import Quality
 
@@ -89,7 +89,10 @@ class TelemetryFile:
                 read_options=pa_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK_BYTES),
                 parse_options=pa_csv.ParseOptions(invalid_row_handler=self._skip),
                 convert_options=pa_csv.ConvertOptions(
-                    column_types=dict.fromkeys(columns, pa.string()), include_columns=columns
+                    column_types=dict.fromkeys(columns, pa.string()),
+                    include_columns=columns,
+                    null_values=[""],
+                    strings_can_be_null=True,
                 ),
             )
             for batch in reader:
@@ -114,9 +117,10 @@ class TelemetryFile:
 
     def _clean(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Canonical columns of the rows that can be taken; what is wrong goes to the quarantine."""
-        found = checks(dict(batch.schema))
+        rows = typed(batch)
+        found = checks(batch.schema, lossy(batch, rows))
         names = [str(i) for i in range(len(found))]
-        rows = typed(batch).with_columns(
+        rows = rows.with_columns(
             check.wrong.fill_null(value=False).alias(name) for name, check in zip(names, found, strict=True)
         )
         wrong = [(check, name) for name, check in zip(names, found, strict=True) if rows.get_column(name).any()]

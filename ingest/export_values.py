@@ -6,6 +6,7 @@ the register with all bits set, which is what an unread or broken module answers
 table 8-62 and the bias multiplier of byte 01h:160).
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -16,7 +17,7 @@ from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from ingest.units import NO_LIGHT_DBM
 
-__all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "raw_name", "typed", "utc"]
+__all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "lossy", "raw_name", "typed", "utc"]
 
 _LANE_TYPES = pl.from_arrow(LANE_SAMPLES.schema.empty_table())
 _PORT_TYPES = pl.from_arrow(PORT_SAMPLES.schema.empty_table())
@@ -82,12 +83,19 @@ def typed(batch: pl.DataFrame) -> pl.DataFrame:
 
     What cannot be cast is null; NaN is null; a power at or below the floor, -inf too, is no light.
     """
-    raw = batch.rename(raw_name)
-    columns = []
-    for name, kind in batch.schema.items():
-        tidy = TYPES[name] == pl.String and _tidy(batch.get_column(name))
-        columns.append(_raw(name).cast(pl.String) if tidy else _cast(name, kind))
-    return raw.with_columns(column.alias(name) for name, column in zip(batch.columns, columns, strict=True))
+    names = [name for name in batch.columns if TYPES[name] == pl.String]
+    tidy = [name for name in names if _tidy(batch.get_column(name))]
+    rows = batch.rename(raw_name).with_columns(
+        _raw(name).cast(pl.String).alias(name) if name in tidy else _cast(name, kind).alias(name)
+        for name, kind in batch.schema.items()
+    )
+    again = [name for name in lossy(batch, rows) if batch.schema[name] == pl.String and name not in (*names, "time")]
+    return rows.with_columns(_cast(name, pl.String(), patient=True).alias(name) for name in again)
+
+
+def lossy(batch: pl.DataFrame, rows: pl.DataFrame) -> list[str]:
+    """Columns that are null in `rows` where they are not in `batch`."""
+    return [name for name in batch.columns if rows.get_column(name).null_count() > batch.get_column(name).null_count()]
 
 
 def _tidy(names: pl.Series) -> bool:
@@ -97,7 +105,7 @@ def _tidy(names: pl.Series) -> bool:
     return not unclean.any()
 
 
-def _cast(name: str, source: pl.DataType) -> pl.Expr:
+def _cast(name: str, source: pl.DataType, *, patient: bool = False) -> pl.Expr:
     target, column = TYPES[name], _raw(name)
     if isinstance(source, pl.Categorical | pl.Enum):
         column, source = column.cast(pl.String), pl.String()
@@ -107,7 +115,7 @@ def _cast(name: str, source: pl.DataType) -> pl.Expr:
         text = column.cast(pl.String).str.strip_chars()
         return pl.when(~text.str.to_lowercase().is_in(_MISSING)).then(text)
     if source == pl.String:
-        column = _from_text(column.str.strip_chars(), target)
+        column = _from_text(column.str.strip_chars() if patient else column, target, patient=patient)
     if not target.is_float():
         return column.cast(target, strict=False)
     column = column.cast(pl.Float64, strict=False).fill_nan(None)
@@ -116,16 +124,17 @@ def _cast(name: str, source: pl.DataType) -> pl.Expr:
     return column.cast(target)
 
 
-def _from_text(text: pl.Expr, target: pl.DataType) -> pl.Expr:
+def _from_text(text: pl.Expr, target: pl.DataType, *, patient: bool) -> pl.Expr:
     if target == pl.Boolean:
         word = text.str.to_lowercase()
         return pl.when(word.is_in(_TRUE)).then(statement=True).when(word.is_in(_FALSE)).then(statement=False)
     if isinstance(target, pl.List):
         items = text.str.strip_chars("[]() ").str.replace_all(r"[;,\s]+", " ").str.split(" ")
         return pl.when(text != "").then(items)
-    if target.is_integer():  # a table with gaps writes its integers as 12.0
-        return pl.coalesce(
-            text.cast(pl.Int64, strict=False), text.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
+    if target.is_integer():
+        whole = text.cast(pl.Int64, strict=False)  # a table with gaps writes its integers as 12.0
+        return (
+            pl.coalesce(whole, text.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)) if patient else whole
         )
     return text.cast(pl.Float64, strict=False)
 
@@ -139,45 +148,45 @@ def utc(text: pl.Expr) -> pl.Expr:
     )
 
 
-def checks(raw: dict[str, pl.DataType]) -> list[Check]:
-    """What may be wrong with a batch of these raw columns.
+def checks(raw: Mapping[str, pl.DataType], lossy: Collection[str]) -> list[Check]:
+    """What may be wrong with a batch.
 
     Args:
         raw: names and types as the file has them.
+        lossy: columns in which a value was lost by the cast; the others need no look at their text.
     """
-    found = list(_time_checks(raw["time"]))
-    found += [
-        Check(name, Kind.ROW, f"no {name}", pl.col(name).is_null()) for name in ("device", "interface") if name in raw
-    ]
+    found = list(_time_checks(raw["time"], lossy))
+    found += [Check(name, Kind.ROW, f"no {name}", pl.col(name).is_null()) for name in ("device", "interface")]
     for name, source in raw.items():
         if name not in ROW_COLUMNS:
-            found += _value_checks(name, source)
+            found += _value_checks(name, source, lossy)
     if "lane" in raw:
-        outside = ~pl.col("lane").is_between(0, _MAX_LANE)
-        wrong = outside.fill_null(value=False) | _lost("lane", raw["lane"])
+        wrong = ~pl.col("lane").is_between(0, _MAX_LANE).fill_null(value=True)
+        if "lane" in lossy:
+            wrong |= _lost("lane", raw["lane"])
         found.append(Check("lane", Kind.ROW, f"not a lane from 0 to {_MAX_LANE}", wrong))
     return found
 
 
-def _time_checks(source: pl.DataType) -> list[Check]:
-    time = pl.col("time")
+def _time_checks(source: pl.DataType, lossy: Collection[str]) -> list[Check]:
+    time, text = pl.col("time"), _raw("time")
     impossible = Check("time", Kind.ROW, "not a time between 2000 and 2100", ~time.is_between(_FIRST, _END))
-    if source != pl.String:
-        return [Check("time", Kind.ROW, "no time", time.is_null()), impossible]
-    text = _raw("time").str.strip_chars()
-    naive = time.is_null() & text.str.contains(r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?$")
-    missing = text.is_null() | (text == "")
+    missing = text.is_null()
+    if source != pl.String or "time" not in lossy:
+        return [Check("time", Kind.ROW, "no time", missing), impossible]
+    missing |= text.str.strip_chars() == ""
+    naive = time.is_null() & text.str.contains(r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*$")
     return [
         Check("time", Kind.ERROR, "a time without a zone (write +00:00 or Z for UTC)", naive),
         Check("time", Kind.ROW, "no time", missing),
-        Check("time", Kind.ROW, "not an ISO 8601 time", time.is_null() & ~missing & ~naive),
+        Check("time", Kind.ROW, "not an ISO 8601 time", time.is_null() & ~missing.fill_null(value=True) & ~naive),
         impossible,
     ]
 
 
-def _value_checks(name: str, source: pl.DataType) -> list[Check]:
+def _value_checks(name: str, source: pl.DataType, lossy: Collection[str]) -> list[Check]:
     found = []
-    if TYPES[name] != pl.String:
+    if TYPES[name] != pl.String and name in lossy:
         found.append(Check(name, Kind.VALUE, f"not a {_noun(TYPES[name])}", _lost(name, source)))
     value = pl.col(name)
     if name in _RANGES:

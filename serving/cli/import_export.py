@@ -27,7 +27,8 @@ def run(directory: Path, *, as_json: bool) -> None:
     """
     settings = Settings.from_env()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         task = bars.add_task("reading", total=None)
         report = import_export(
             directory,

@@ -35,7 +35,7 @@ def compact() -> None:
     lake, lease = Lake(settings.lake_uri), FileLease(settings.home / "compact.lock")
     console = Console(stderr=True)
     done = 0
-    with Progress(console=console, transient=True) as bars:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
         for table in (LANE_SAMPLES, PORT_SAMPLES, PORT_EVENTS, SCORES):
             task = bars.add_task(table.name, total=max(len(lake.dates(table)), 1))
             done += lake.compact(table, lease=lease, progress=lambda _, task=task: bars.advance(task))  # type: ignore[misc]
