@@ -79,7 +79,7 @@ class JointModel:
             ModelError: no failure was seen.
         """
         once = np.flatnonzero(data.first)
-        link_rows = self._link_view(data.rows[once])
+        link_rows = self.link_view(data.rows[once])
         row, interval, fails, weight = self._person_periods(data, once)
         if not fails.any():
             msg = "there is no failure to learn from: no counted ticket has telemetry before it"
@@ -100,10 +100,15 @@ class JointModel:
     def predict(self, rows: Floats, names: Sequence[str]) -> Prediction:
         """Risks and faults of feature rows; see `models.base.FailureModel`."""
         rows = boosting.in_order(rows, names, self.names)
-        return Prediction(self._risk(rows, self._fitted()), self._fault(rows))
+        return Prediction(self._risk(self.link_view(rows), self._fitted()), self._fault(rows))
 
     def predict_unseen(self, rows: Floats, link: NDArray[np.object_]) -> Floats:
-        """Risks by the boosters that have not seen each row's link: what a new link would get."""
+        """Risks by the boosters that have not seen each row's link: what a new link would get.
+
+        Args:
+            rows: shape (n, pairs), as `link_view` gives them.
+            link: shape (n,), name of each row's link.
+        """
         out = np.empty((rows.shape[0], len(HORIZONS_H)), np.float32)
         left = np.ones(rows.shape[0], bool)
         for unseen, booster in self.out_of_fold_:
@@ -112,6 +117,18 @@ class JointModel:
             left &= ~mine
         out[left] = self._risk(rows[left], self._fitted())
         return out
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Columns of `link_view`."""
+        return tuple(self.names[own] for own, _, _ in self._pairs)
+
+    def contributions(self, rows: Floats) -> Floats64:
+        """Shape (n, pairs): what each column of `link_view` adds to the log-odds of failing 12 to 24 h ahead (tree SHAP)."""
+        view = self.link_view(rows)
+        day = np.full(view.shape[0], HORIZONS_H.index(24))
+        shares = np.asarray(self._fitted().predict(_with_interval(view, day), pred_contrib=True))
+        return shares[:, : len(self._pairs)]
 
     def _fitted(self) -> lgb.Booster:
         if self.hazard_ is None:
@@ -122,7 +139,6 @@ class JointModel:
     def _risk(self, rows: Floats, booster: lgb.Booster) -> Floats:
         if rows.shape[0] == 0:
             return np.empty((0, len(HORIZONS_H)), np.float32)
-        rows = self._link_view(rows)
         survived = np.ones(rows.shape[0])
         risk = np.empty((rows.shape[0], len(HORIZONS_H)), np.float32)
         for k in range(len(HORIZONS_H)):
@@ -147,7 +163,7 @@ class JointModel:
             *((where[name], where[name], self.signs[where[name]]) for name in ("flaps_both_24h", "has_peer")),
         ]
 
-    def _link_view(self, rows: Floats) -> Floats:
+    def link_view(self, rows: Floats) -> Floats:
         """Shape (n, pairs): the worse of each pair of columns, the same from both ends."""
         out = np.empty((rows.shape[0], len(self._pairs)), np.float32)
         for k, (own, far, sign) in enumerate(self._pairs):

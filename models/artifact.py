@@ -1,0 +1,112 @@
+"""A trained model as files: LightGBM's own text and a JSON manifest. No pickles, nothing of ours is unpickled."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import lightgbm as lgb
+import numpy as np
+
+from features.pipeline import FeaturePipeline
+from ingest.errors import ModelError
+from models.base import FAULTS, HORIZONS_H
+from models.hazard import JointModel
+from models.policy import Policy
+
+__all__ = ["Artifact"]
+
+_FORM: Final = 1
+_MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Everything that scoring needs, and what it was made of.
+
+    Attributes:
+        model: the fitted estimator.
+        policy: when its risks become alarms.
+        trained_until: nothing later was looked at.
+        facts: what it was trained on and how it did, for the model card.
+        version: name of this model in scores and alarms.
+    """
+
+    model: JointModel
+    policy: Policy
+    trained_until: datetime
+    facts: dict[str, Any]
+    version: str
+
+    def save(self, folder: Path) -> None:
+        """Write `hazard.txt`, `fault.txt` and `manifest.json` into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        model = self.model
+        files = {"hazard.txt": model.hazard_, "fault.txt": model.fault_}
+        for name, booster in files.items():
+            if booster is not None:
+                folder.joinpath(name).write_text(booster.model_to_string(), encoding="utf-8")
+        manifest = {
+            "form": _FORM,
+            "version": self.version,
+            "trained_until": self.trained_until.isoformat(),
+            "fingerprint": FeaturePipeline().fingerprint,
+            "features": list(model.names),
+            "signs": list(model.signs),
+            "horizons_h": list(HORIZONS_H),
+            "faults": [[fault.failure_type, fault.here] for fault in FAULTS],
+            "calibration": {"slope": model.slope_, "offset": model.offset_.tolist()},
+            "policy": self.policy.to_dict(),
+            "sha256": {name: _digest(folder / name) for name, booster in files.items() if booster is not None},
+            "facts": self.facts,
+        }
+        folder.joinpath(_MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Artifact":
+        """Read what `save` wrote.
+
+        Raises:
+            ModelError: a file is missing or was changed, or other code made its features.
+        """
+        try:
+            manifest = json.loads(folder.joinpath(_MANIFEST).read_text(encoding="utf-8"))
+            return cls._read(folder, manifest)
+        except (OSError, KeyError, TypeError, ValueError, lgb.basic.LightGBMError) as error:
+            msg = f"{folder} holds no usable model: {type(error).__name__}: {error}"
+            raise ModelError(msg) from None
+
+    @classmethod
+    def _read(cls, folder: Path, manifest: dict[str, Any]) -> "Artifact":
+        pipeline = FeaturePipeline()
+        expected = {
+            "form": _FORM,
+            "fingerprint": pipeline.fingerprint,
+            "horizons_h": list(HORIZONS_H),
+            "faults": [[fault.failure_type, fault.here] for fault in FAULTS],
+        }
+        for name, wanted in expected.items():
+            if manifest[name] != wanted:
+                msg = f"{folder}: this model was made by other code ({name} is another); train again"
+                raise ModelError(msg)
+        for name, digest in manifest["sha256"].items():
+            if name not in {"hazard.txt", "fault.txt"} or _digest(folder / name) != digest:
+                msg = f"{folder / name} is not the file that was saved"
+                raise ModelError(msg)
+        model = JointModel(tuple(manifest["features"]), tuple(manifest["signs"]))
+        model.hazard_ = _booster(folder / "hazard.txt")
+        model.fault_ = _booster(folder / "fault.txt") if "fault.txt" in manifest["sha256"] else None
+        model.slope_ = float(manifest["calibration"]["slope"])
+        model.offset_ = np.array(manifest["calibration"]["offset"], np.float64)
+        until = datetime.fromisoformat(manifest["trained_until"])
+        return cls(model, Policy.from_dict(manifest["policy"]), until, manifest["facts"], manifest["version"])
+
+
+def _booster(path: Path) -> lgb.Booster:
+    return lgb.Booster(model_str=path.read_text(encoding="utf-8"))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,230 @@
+"""From risks to alarms: thresholds bought with a budget of false alarms, persistence, hysteresis, storms.
+
+Each decision is a pure function of a link's scores of the last day, what stands on it, and what people
+have already done; back-test and live scoring call the same one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+__all__ = ["ALARM_HORIZON_H", "Change", "Policy", "Scored", "Standing", "Verb", "calm_storms", "fit_policy"]
+
+Floats = NDArray[np.float32]
+
+ALARM_HORIZON_H: Final = 48
+"""Alarms rest on the risk within two days: long enough for a day's lead, short enough to be about what shows now."""
+WATCH_BUDGET: Final = 1.0
+"""False alarms per 1,000 modules and week that `watch` may cost."""
+ACT_BUDGET: Final = 0.1
+"""The same for `act`: what a drain may rest on."""
+_TAIL: Final = 50
+"""Highest healthy weeks that the tail beyond the data is read from."""
+_BEYOND: Final = 0.1
+"""`act` is read from the tail down to a tenth of an expected alarm; below that, history is too short to bear it."""
+
+
+class Verb(StrEnum):
+    """What a decision does."""
+
+    RAISE = "raise"
+    CLEAR = "clear"
+    LEVEL = "level"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A link's risk at a time, as the policy reads it."""
+
+    time: datetime
+    risk: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An alarm that holds."""
+
+    raised_at: datetime
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a link's alarm: raised or given another level, or cleared, and why."""
+
+    verb: Verb
+    level: str = "watch"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a risk becomes an alarm, and when the alarm ends.
+
+    Attributes:
+        watch: risk within `ALARM_HORIZON_H` hours that asks for attention.
+        act: risk that a drain may rest on; None where healthy history is too short to say.
+        act_reason: why `act` is not there.
+        need, of: so many of the last so many scores must reach the threshold.
+        sure: a risk that needs no second score: fast faults leave no time for it.
+        clear_below: an alarm ends when risk stays below this part of `watch`…
+        clear_after_h: …for so long.
+        expire_after_days: an alarm older than this has foretold nothing.
+        storm: new alarms on one device at one time beyond which they are held back: it is the device, not its optics.
+        healthy_weeks: module-weeks the thresholds were read from.
+    """
+
+    watch: float
+    act: float | None
+    act_reason: str
+    sure: float
+    need: int = 2
+    of: int = 3
+    clear_below: float = 0.4
+    clear_after_h: int = 24
+    expire_after_days: int = 21
+    storm: int = 4
+    healthy_weeks: float = 0.0
+
+    def decide(
+        self, scores: Sequence[Scored], standing: Standing | None, *, busy: bool, touched_at: datetime | None
+    ) -> Change | None:
+        """What becomes of a link's alarm now.
+
+        Args:
+            scores: of the last `clear_after_h` hours, oldest first, the last one is now.
+            standing: the alarm that holds, if any.
+            busy: a ticket is open on the link or it is in maintenance: people are at it already.
+            touched_at: when it was last swapped or repaired.
+        """
+        now = scores[-1]
+        if standing is None:
+            level = None if busy else self._level(scores)
+            return Change(Verb.RAISE, level) if level else None
+        if touched_at is not None and touched_at > standing.raised_at:
+            return Change(Verb.CLEAR, why="the link was repaired")
+        if now.time - standing.raised_at > timedelta(days=self.expire_after_days):
+            return Change(Verb.CLEAR, why="it foretold nothing")
+        if self._calm(scores, standing):
+            return Change(Verb.CLEAR, why="risk has fallen")
+        if standing.level == "watch" and self._level(scores) == "act":
+            return Change(Verb.LEVEL, "act")
+        return None
+
+    def _level(self, scores: Sequence[Scored]) -> str | None:
+        risks = [score.risk for score in scores[-self.of :]]
+
+        def reached(limit: float, sure: float) -> bool:
+            return risks[-1] >= sure or (risks[-1] >= limit and sum(r >= limit for r in risks) >= self.need)
+
+        if self.act is not None and reached(self.act, max(self.sure, self.act)):
+            return "act"
+        return "watch" if reached(self.watch, self.sure) else None
+
+    def _calm(self, scores: Sequence[Scored], standing: Standing) -> bool:
+        begin = scores[-1].time - timedelta(hours=self.clear_after_h)
+        return standing.raised_at <= begin and all(
+            score.risk < self.clear_below * self.watch for score in scores if score.time > begin
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        return cls(**values)
+
+
+def calm_storms(policy: Policy, raised: Mapping[str, Sequence[tuple[str, str]]]) -> set[str]:
+    """Links whose new alarm is held back because too many came up on one device at once.
+
+    Args:
+        policy: its `storm` is the limit.
+        raised: link to the devices (site, device) of its ends.
+    """
+    count: dict[tuple[str, str], int] = {}
+    for devices in raised.values():
+        for device in set(devices):
+            count[device] = count.get(device, 0) + 1
+    return {link for link, devices in raised.items() if any(count[d] > policy.storm for d in devices)}
+
+
+def persistent(risk: Floats, need: int, of: int) -> Floats:
+    """Shape as `risk` (links, times): the level that `need` of the last `of` scores, the newest among them, reach."""
+    padded = np.concatenate([np.zeros((risk.shape[0], of - 1), risk.dtype), np.nan_to_num(risk)], axis=1)
+    stacked = np.stack([padded[:, i : i + risk.shape[1]] for i in range(of)])
+    level = np.sort(stacked, axis=0)[of - need]
+    return np.minimum(level, stacked[-1])
+
+
+def fit_policy(
+    risk: Floats,
+    healthy: NDArray[np.bool_],
+    modules_per_link: float,
+    *,
+    watch_budget: float = WATCH_BUDGET,
+    act_budget: float = ACT_BUDGET,
+) -> Policy:
+    """Thresholds that healthy links of the past would have crossed as often as the budgets allow.
+
+    Args:
+        risk: shape (links, hours), each link's risk from a model that had not seen the link; NaN where unknown.
+        healthy: same shape, True where an alarm would have been false.
+        modules_per_link: budgets count modules.
+        watch_budget: false alarms per 1,000 modules and week.
+        act_budget: the same for `act`.
+    """
+    draft = Policy(0.5, None, "", 1.0)
+    level = np.where(healthy, persistent(risk, draft.need, draft.of), -1.0)
+    weeks = [level[:, i : i + 168].max(axis=1) for i in range(0, level.shape[1], 168)]
+    seen = [
+        (healthy[:, i : i + 168]).mean(axis=1) * min(168, level.shape[1] - i) / 168
+        for i in range(0, level.shape[1], 168)
+    ]
+    peaks = np.sort(np.concatenate(weeks))[::-1]
+    module_weeks = float(np.concatenate(seen).sum()) * modules_per_link
+    peaks = peaks[peaks > 0]
+    allowed = watch_budget * module_weeks / 1000.0
+    act_allowed = act_budget * module_weeks / 1000.0
+    watch = _crossed(peaks, allowed)
+    bears = act_allowed >= _BEYOND
+    reason = (
+        ""
+        if bears
+        else (
+            f"{module_weeks:,.0f} healthy module-weeks cannot bear a threshold at {act_budget} false alarms per 1,000; "
+            f"{_BEYOND / act_budget * 1000:,.0f} are needed"
+        )
+    )
+    act = max(_crossed(peaks, act_allowed), watch) if bears else None
+    sure = max(_crossed(np.sort(_peaks_of_one(risk, healthy))[::-1], allowed / 2), watch)
+    return Policy(watch, act, reason, sure, healthy_weeks=module_weeks)
+
+
+def _peaks_of_one(risk: Floats, healthy: NDArray[np.bool_]) -> Floats:
+    level = np.where(healthy, np.nan_to_num(risk), 0.0)
+    peaks = np.concatenate([level[:, i : i + 168].max(axis=1) for i in range(0, level.shape[1], 168)])
+    return np.asarray(peaks[peaks > 0], np.float32)
+
+
+def _crossed(peaks: Floats, allowed: float) -> float:
+    """The level that `allowed` of the peaks exceed; beyond the data along an exponential tail of their logits."""
+    if peaks.size == 0:
+        return 0.5
+    scores = logit(np.clip(peaks.astype(np.float64), 1e-6, 1 - 1e-6))
+    if 1.0 <= allowed < peaks.size:
+        whole = int(allowed)
+        return float(expit(0.5 * (scores[whole - 1] + scores[whole])))
+    if allowed >= peaks.size:
+        return float(expit(scores[-1]))
+    tail = scores[: min(_TAIL, peaks.size)]
+    steep = max(float(np.mean(tail - tail[-1])), 0.05)
+    return float(expit(max(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)), tail[0])))

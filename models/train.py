@@ -1,0 +1,207 @@
+"""Training: one function an arrow, from the lake to an artefact.
+
+lake ──blocks──► rows at risk ──fit──► model ──unseen risks──► policy ──► artefact
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from features.cube import LakeTiles
+from features.fleet import Fleet
+from features.labels import censoring, failure_events
+from features.pipeline import Block, FeaturePipeline, hourly
+from ingest.errors import ModelError
+from ingest.lake import Lake
+from ingest.schema import PORT_SAMPLES, FailureType
+from models.artifact import Artifact
+from models.base import FAULTS, HORIZONS_H, Fault
+from models.hazard import JointModel
+from models.policy import ALARM_HORIZON_H, Policy, fit_policy
+from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
+from models.truth import truth
+
+__all__ = ["EveryHour", "TrainingData", "labelled_faults", "train", "training_data"]
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+WARM_UP: Final = timedelta(days=2)
+"""The first days of telemetry have no past to be compared with."""
+_PIECE: Final = timedelta(days=8)
+"""Training looks at so many days at once: memory stays bounded however long the history."""
+_ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
+
+
+@dataclass(frozen=True)
+class EveryHour:
+    """What the policy is fitted on: each link at each hour.
+
+    Attributes:
+        rows: shape (n, columns), as the hazard sees a link (`JointModel.link_view`).
+        link: shape (n,), name of the link.
+        hour: shape (n,), hours since the first.
+        healthy: shape (n,), whether an alarm then would be false.
+    """
+
+    rows: Floats
+    link: NDArray[np.object_]
+    hour: Ints
+    healthy: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What is learnt from.
+
+    Attributes:
+        rows: module ends at times, with what became of them.
+        fault: of each row, index into `FAULTS` of its link's next failure, -1 where unknown.
+        every_hour: for the policy.
+        events: failures as known at `until`.
+        times: the hours between warm-up and `until`; nothing later was looked at.
+    """
+
+    rows: RiskSet
+    fault: Ints
+    every_hour: EveryHour
+    events: pl.DataFrame
+    times: Sequence[datetime]
+
+
+def training_data(
+    lake: Lake, until: datetime, model: JointModel, progress: Callable[[float], None] = lambda _: None
+) -> TrainingData:
+    """Rows at risk from everything that was known at `until`.
+
+    Args:
+        lake: telemetry, tiles, records.
+        until: whole hour.
+        model: the unfitted model, whose view of a link the policy is fitted on.
+        progress: called with the fraction done.
+
+    Raises:
+        ModelError: there is too little telemetry before `until`.
+    """
+    times = _times(lake, until)
+    fleet = Fleet.load(lake).as_of(until)
+    events = failure_events(fleet, lake.scan(PORT_SAMPLES, until=until).filter(pl.col("received_at") <= until))
+    censored = censoring(fleet, events)
+    pipeline = FeaturePipeline()
+    hours = int(_PIECE / timedelta(hours=1))
+    pieces = [times[i : i + hours] for i in range(0, len(times), hours)]
+    parts, hourly_parts = [], []
+    for i, piece in enumerate(pieces):
+        for block in pipeline.blocks(
+            LakeTiles(lake), fleet, piece, lambda done, i=i: progress((i + done) / len(pieces))
+        ):
+            known = outcomes(block, events, censored, until)
+            parts.append(risk_set(block, known))
+            hourly_parts.append(_every_hour(block, known, times[0], model))
+    rows = stack(parts)
+    every = EveryHour(
+        *(np.concatenate([getattr(p, name) for p in hourly_parts]) for name in ("rows", "link", "hour", "healthy"))
+    )
+    return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times)
+
+
+def _times(lake: Lake, until: datetime) -> list[datetime]:
+    days = lake.dates(PORT_SAMPLES)
+    begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC) + WARM_UP if days else until
+    times = hourly(begin, until)
+    if len(times) < HORIZONS_H[-1]:
+        msg = f"{len(times)} hours of telemetry before {until:%Y-%m-%d %H:%M}Z, the warm-up left out: a week is needed"
+        raise ModelError(msg)
+    return times
+
+
+def _every_hour(block: Block, known: Outcomes, first: datetime, model: JointModel) -> EveryHour:
+    port, time = np.nonzero(block.first)
+    far = known.until_event_h[port, time] > HORIZONS_H[-1]
+    return EveryHour(
+        model.link_view(block.matrix(port, time)),
+        np.array(block.history.links, object)[port],
+        ((block.history.at_s[time] - first.timestamp()) // 3600).astype(np.int64),
+        known.well[port, time] & far & (known.observed_h[port, time] >= 0),
+    )
+
+
+def labelled_faults(rows: RiskSet, events: pl.DataFrame, fleet: Fleet) -> Ints:
+    """Of each row, which of `FAULTS` its link's next failure was, seen from the row's end; -1 where unknown."""
+    told = events.join(truth(events, fleet), on="event_id", how="left", maintain_order="left")
+    columns = ("true_type", "true_site", "true_device", "true_interface")
+    of_event = list(told.select(columns).iter_rows())
+    number = {fault: i for i, fault in enumerate(FAULTS)}
+    out = np.full(rows.event.shape[0], -1, np.int64)
+    places = list(rows.place.iter_rows())
+    for i in np.flatnonzero(rows.event >= 0):
+        kind, *place = of_event[rows.event[i]]
+        if kind is not None:
+            out[i] = number.get(Fault(FailureType(kind), tuple(place) == places[i]), -1)
+    return out
+
+
+def unseen_risks(data: TrainingData, model: JointModel) -> tuple[Floats, NDArray[np.bool_]]:
+    """Risk of every link at every hour from boosters that have not seen it, and whether an alarm would be false.
+
+    Returns:
+        Two arrays of shape (links, hours).
+    """
+    every = data.every_hour
+    names, row = np.unique(every.link.astype(str), return_inverse=True)
+    risk = np.full((names.shape[0], len(data.times)), np.nan, np.float32)
+    healthy = np.zeros(risk.shape, bool)
+    risk[row, every.hour] = model.predict_unseen(every.rows, every.link)[:, _ALARM_COLUMN]
+    healthy[row, every.hour] = every.healthy
+    return risk, healthy
+
+
+def train(lake: Lake, until: datetime, progress: Callable[[str, float], None] = lambda _step, _done: None) -> Artifact:
+    """A model and its policy from everything that was known at `until`.
+
+    Args:
+        lake: telemetry, tiles up to date, records.
+        until: whole hour.
+        progress: called with a step's name and the fraction of it done.
+
+    Raises:
+        ModelError: too little telemetry or no failure before `until`.
+    """
+    pipeline = FeaturePipeline()
+    model = JointModel(pipeline.names, pipeline.signs)
+    data = training_data(lake, until, model, lambda done: progress("features", done))
+    progress("model", 0.0)
+    model.fit(data.rows, data.fault)
+    progress("model", 1.0)
+    risk, healthy = unseen_risks(data, model)
+    per_link = data.rows.place.unique().height / max(len(set(data.rows.link)), 1)
+    policy = fit_policy(risk, healthy, per_link)
+    progress("alarm policy", 1.0)
+    facts = _facts(data, policy)
+    version = hashlib.sha256(json.dumps([pipeline.fingerprint, facts], sort_keys=True).encode()).hexdigest()[:12]
+    return Artifact(model, policy, until, facts, version)
+
+
+def _facts(data: TrainingData, policy: Policy) -> dict[str, Any]:
+    counted = data.events.filter(pl.col("verdict") == "counted")
+    return {
+        "from": data.times[0].isoformat(),
+        "until": data.times[-1].isoformat(),
+        "rows": int(data.rows.rows.shape[0]),
+        "links": len(set(data.rows.link)),
+        "failures": counted.height,
+        "failures_by_type": _counts(counted["failure_type"]),
+        "tickets_by_verdict": _counts(data.events["verdict"]),
+        "healthy_module_weeks": round(policy.healthy_weeks, 1),
+    }
+
+
+def _counts(values: pl.Series) -> dict[str, int]:
+    return dict(sorted((str(name), count) for name, count in values.value_counts().iter_rows()))

@@ -1,0 +1,227 @@
+"""Risks and alarms over time: the back-test walks through history exactly as live scoring does, hour by hour."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from features.cube import LakeTiles
+from features.fleet import Fleet
+from features.labels import link_maintenance
+from features.pipeline import Block, FeaturePipeline
+from models.alarm import Alarm, alarm_id, diagnose, expected_window
+from models.artifact import Artifact
+from models.base import HORIZONS_H
+from models.policy import ALARM_HORIZON_H, Change, Scored, Standing, Verb, calm_storms
+
+__all__ = ["LinkRisks", "Walk", "link_risks", "walk"]
+
+Floats = NDArray[np.float32]
+
+_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
+_PIECE: Final = timedelta(days=12)
+"""A walk looks at so many days at once: memory stays bounded however long it is."""
+
+
+@dataclass(frozen=True)
+class LinkRisks:
+    """Risks of the links of a block.
+
+    Attributes:
+        port: shape (n,), the port that speaks for each link.
+        time: shape (n,), index of the block's times.
+        risk: shape (n, horizons).
+    """
+
+    port: NDArray[np.int64]
+    time: NDArray[np.int64]
+    risk: Floats
+
+
+def link_risks(artifact: Artifact, block: Block) -> LinkRisks:
+    """Risk of every link that speaks, at every time of a block; in order of time."""
+    time, port = np.nonzero(block.first.T)
+    names = artifact.model.names
+    return LinkRisks(port, time, artifact.model.predict(block.matrix(port, time), names).risk)
+
+
+@dataclass(frozen=True)
+class Work:
+    """When people are at a link: tickets from opening to closing, maintenance once announced."""
+
+    spans: dict[str, list[tuple[datetime, datetime, datetime | None]]]
+
+    @classmethod
+    def of(cls, fleet: Fleet) -> "Work":
+        """From the fleet's records, whole."""
+        ends = fleet.ends().select("link_id", "site", "device", "interface").unique()
+        tickets = fleet.tickets.join(ends, on=["site", "device", "interface"])
+        spans: dict[str, list[tuple[datetime, datetime, datetime | None]]] = {}
+        for link, opened, closed in tickets.select("link_id", "opened_at", "closed_at").iter_rows():
+            spans.setdefault(link, []).append((opened, opened, closed))
+        for link, start, end in link_maintenance(fleet).select("link_id", "start", "end").iter_rows():
+            spans.setdefault(link, []).append((start, start, end))
+        return cls(spans)
+
+    def busy(self, link: str, at: datetime) -> bool:
+        """Whether a ticket is open or maintenance runs."""
+        return any(
+            known <= at and start <= at and (end is None or at < end) for known, start, end in self.spans.get(link, ())
+        )
+
+
+@dataclass
+class Walk:
+    """Alarms so far, and what decides the next ones; feed it blocks in order of time.
+
+    Attributes:
+        artifact: model and policy.
+        work: when people are at a link.
+        alarms: every alarm raised, in order; those not cleared still stand.
+        held_back: raises held back by the storm breaker: link and time.
+    """
+
+    artifact: Artifact
+    work: Work
+    alarms: list[Alarm] = field(default_factory=list)
+    held_back: list[tuple[str, datetime]] = field(default_factory=list)
+    _recent: dict[str, deque[Scored]] = field(default_factory=dict)
+    _standing: dict[str, int] = field(default_factory=dict)
+
+    def feed(self, block: Block, risks: LinkRisks) -> None:
+        """Take the policy's steps at each of the block's times."""
+        bounds = np.searchsorted(risks.time, np.arange(len(block.history.at) + 1))
+        for t, at in enumerate(block.history.at):
+            self._step(block, at, risks, range(bounds[t], bounds[t + 1]))
+
+    def _step(self, block: Block, at: datetime, risks: LinkRisks, rows: range) -> None:
+        raised: dict[str, tuple[int, str]] = {}
+        for i in rows:
+            link = block.history.links[risks.port[i]]
+            change = self._decide(
+                block, link, at, float(risks.risk[i, _COLUMN]), int(risks.port[i]), int(risks.time[i])
+            )
+            if change is None:
+                continue
+            if change.verb is Verb.RAISE:
+                raised[link] = (i, change.level)
+            elif change.verb is Verb.LEVEL:
+                self._replace(link, level=change.level)
+            else:
+                self._replace(link, cleared_at=at)
+                del self._standing[link]
+        stormy = calm_storms(
+            self.artifact.policy, {link: _devices(block, int(risks.port[i])) for link, (i, _) in raised.items()}
+        )
+        for link, (i, level) in raised.items():
+            if link in stormy:
+                self.held_back.append((link, at))
+                continue
+            self._standing[link] = len(self.alarms)
+            self.alarms.append(make_alarm(self.artifact, block, risks, i, level))
+
+    def _decide(self, block: Block, link: str, at: datetime, risk: float, port: int, time: int) -> Change | None:
+        policy = self.artifact.policy
+        recent = self._recent.setdefault(link, deque())
+        recent.append(Scored(at, risk))
+        while recent[0].time <= at - timedelta(hours=policy.clear_after_h):
+            recent.popleft()
+        if link not in self._standing and risk < policy.watch:
+            return None
+        standing = None
+        if link in self._standing:
+            alarm = self.alarms[self._standing[link]]
+            standing = Standing(alarm.raised_at, alarm.level)
+        touched_s = float(block.history.touched_s[port, time])
+        touched = datetime.fromtimestamp(touched_s, at.tzinfo) if np.isfinite(touched_s) else None
+        return policy.decide(list(recent), standing, busy=self.work.busy(link, at), touched_at=touched)
+
+    def _replace(self, link: str, **changes: object) -> None:
+        i = self._standing[link]
+        self.alarms[i] = replace(self.alarms[i], **changes)  # type: ignore[arg-type]
+
+
+def _devices(block: Block, port: int) -> list[tuple[str, str]]:
+    site, device, _ = block.cube.ports.row(port)
+    far = block.history.ends.get(block.cube.ports.row(port), ("", None, None))[1]
+    return [(site, device), *([far[:2]] if far else [])]
+
+
+def make_alarm(artifact: Artifact, block: Block, risks: LinkRisks, i: int, level: str) -> Alarm:
+    """The alarm on the link of row `i`: its diagnosis, suspect end and expected window."""
+    port, time = int(risks.port[i]), int(risks.time[i])
+    at, risk = block.history.at[time], risks.risk[i]
+    found = diagnose(artifact, block, port, time)
+    begin, end = expected_window(at, risk)
+    site, device, interface = found.end
+    return Alarm(
+        alarm_id=alarm_id(block.history.links[port], at),
+        link_id=block.history.links[port],
+        site=site,
+        device=device,
+        interface=interface,
+        suspect=found.suspect,
+        level=level,
+        raised_at=at,
+        risk_24h=round(float(risk[HORIZONS_H.index(24)]), 6),
+        risk_168h=round(float(risk[-1]), 6),
+        failure_type=found.failure_type,
+        action=found.action,
+        expected_from=begin,
+        expected_to=end,
+        model_version=artifact.version,
+        peer_device=found.peer[1] if found.peer else None,
+        peer_interface=found.peer[2] if found.peer else None,
+        serial=serial_at(block, found.end, time),
+        reasons=found.reasons,
+    )
+
+
+def serial_at(block: Block, end: tuple[str, str, str], time: int) -> str | None:
+    """Serial of the module in a cage at a time, by the records."""
+    port = block.cube.port_of.get(end)
+    if port is None:
+        return None
+    row = int(block.history.installation[port, time])
+    frame = block.history.table.frame
+    return str(frame["serial"][row]) if row < frame.height and frame["serial"][row] is not None else None
+
+
+def walk(
+    artifact: Artifact,
+    source: LakeTiles,
+    fleet: Fleet,
+    times: Sequence[datetime],
+    progress: Callable[[float], None] = lambda _: None,
+) -> Walk:
+    """Score a span of history as if it were live.
+
+    Args:
+        artifact: a model trained on what was known before the first time.
+        source: tiles.
+        fleet: records, whole: each time sees what was known by then.
+        times: whole hours, ascending.
+        progress: called with the fraction done.
+    """
+    steps = Walk(artifact, Work.of(fleet))
+    for block, done in _blocks(source, fleet, times):
+        steps.feed(block, link_risks(artifact, block))
+        progress(done)
+    return steps
+
+
+def _blocks(source: LakeTiles, fleet: Fleet, times: Sequence[datetime]) -> Iterator[tuple[Block, float]]:
+    pieces: list[list[datetime]] = []
+    for time in times:
+        if not pieces or time - pieces[-1][0] >= _PIECE:
+            pieces.append([])
+        pieces[-1].append(time)
+    done = 0
+    for piece in pieces:
+        for block in FeaturePipeline().blocks(source, fleet, piece):
+            done += len(block.history.at)
+            yield block, done / len(times)
