@@ -6,7 +6,7 @@ lake ──blocks──► rows at risk ──fit──► model ──unseen ri
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from ingest.schema import PORT_SAMPLES, FailureType
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
 from models.hazard import JointModel
-from models.policy import ALARM_HORIZON_H, Policy, fit_policy
+from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
 from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
 from models.truth import truth
 
@@ -49,12 +49,14 @@ class EveryHour:
         link: shape (n,), name of the link.
         hour: shape (n,), hours since the first.
         healthy: shape (n,), whether an alarm then would be false.
+        until_event_h: shape (n,), hours to the link's next failure, inf where none is known.
     """
 
     rows: Floats
     link: NDArray[np.object_]
     hour: Ints
     healthy: NDArray[np.bool_]
+    until_event_h: Floats
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,7 @@ def training_data(
             parts.append(risk_set(block, known))
             hourly_parts.append(_every_hour(block, known, times[0], model))
     rows = stack(parts)
-    every = EveryHour(
-        *(np.concatenate([getattr(p, name) for p in hourly_parts]) for name in ("rows", "link", "hour", "healthy"))
-    )
+    every = EveryHour(*(np.concatenate([getattr(p, f.name) for p in hourly_parts]) for f in fields(EveryHour)))
     return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times)
 
 
@@ -130,6 +130,7 @@ def _every_hour(block: Block, known: Outcomes, first: datetime, model: JointMode
         np.array(block.history.links, object)[port],
         ((block.history.at_s[time] - first.timestamp()) // 3600).astype(np.int64),
         known.well[port, time] & far & (known.observed_h[port, time] >= 0),
+        np.where(known.well[port, time], known.until_event_h[port, time], np.inf).astype(np.float32),
     )
 
 
@@ -148,19 +149,17 @@ def labelled_faults(rows: RiskSet, events: pl.DataFrame, fleet: Fleet) -> Ints:
     return out
 
 
-def unseen_risks(data: TrainingData, model: JointModel) -> tuple[Floats, NDArray[np.bool_]]:
-    """Risk of every link at every hour from boosters that have not seen it, and whether an alarm would be false.
-
-    Returns:
-        Two arrays of shape (links, hours).
-    """
+def unseen_risks(data: TrainingData, model: JointModel) -> Unseen:
+    """Risk of every link at every hour from boosters that have not seen it, and what became of it."""
     every = data.every_hour
     names, row = np.unique(every.link.astype(str), return_inverse=True)
     risk = np.full((names.shape[0], len(data.times)), np.nan, np.float32)
-    healthy = np.zeros(risk.shape, bool)
+    healthy, wait = np.zeros(risk.shape, bool), np.full(risk.shape, np.inf, np.float32)
     risk[row, every.hour] = model.predict_unseen(every.rows, every.link)[:, _ALARM_COLUMN]
     healthy[row, every.hour] = every.healthy
-    return risk, healthy
+    wait[row, every.hour] = every.until_event_h
+    per_link = data.rows.place.unique().height / max(len(set(data.rows.link)), 1)
+    return Unseen(risk, healthy, wait, per_link)
 
 
 def train(lake: Lake, until: datetime, progress: Callable[[str, float], None] = lambda _step, _done: None) -> Artifact:
@@ -180,9 +179,7 @@ def train(lake: Lake, until: datetime, progress: Callable[[str, float], None] = 
     progress("model", 0.0)
     model.fit(data.rows, data.fault)
     progress("model", 1.0)
-    risk, healthy = unseen_risks(data, model)
-    per_link = data.rows.place.unique().height / max(len(set(data.rows.link)), 1)
-    policy = fit_policy(risk, healthy, per_link)
+    policy = fit_policy(unseen_risks(data, model))
     progress("alarm policy", 1.0)
     facts = _facts(data, policy)
     version = hashlib.sha256(json.dumps([pipeline.fingerprint, facts], sort_keys=True).encode()).hexdigest()[:12]

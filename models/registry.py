@@ -1,0 +1,199 @@
+"""MLflow: runs, models and aliases. The only file that imports it.
+
+Local stores are SQLite below FORELIGHT_HOME; artefacts are LightGBM text and JSON, and the model that
+MLflow keeps is code of this project plus those files: no pickle is written or read.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.errors import ModelError
+from models.artifact import Artifact
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import: off the network it stalls for 20 s
+
+__all__ = ["CHAMPION", "NAME", "Registry", "Version"]
+
+NAME: Final = "forelight"
+CHAMPION: Final = "champion"
+_PREVIOUS: Final = "previous"
+_EXPERIMENT: Final = "forelight"
+_FOLDER: Final = "forelight_model"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A registered model version."""
+
+    version: str
+    aliases: tuple[str, ...]
+    run_id: str
+    trained_until: str
+    metrics: Mapping[str, float]
+
+
+class Registry:
+    """Registered models of one tracking store.
+
+    Args:
+        tracking_uri: MLflow's.
+        artifact_root: where a local store keeps artefacts.
+        name: of the registered model.
+    """
+
+    def __init__(self, tracking_uri: str, artifact_root: Path, name: str = NAME) -> None:
+        import mlflow
+
+        self._mlflow = mlflow
+        self._name = name
+        self._root = artifact_root
+        if tracking_uri.startswith("sqlite:///"):
+            Path(tracking_uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+        mlflow.set_tracking_uri(tracking_uri)
+        mlflow.set_registry_uri(tracking_uri)
+        self._client = mlflow.MlflowClient(tracking_uri, tracking_uri)
+
+    def log(self, artifact: Artifact, metrics: Mapping[str, float], files: Mapping[str, Path] | None = None) -> str:
+        """Log a training as a run and register its model as champion.
+
+        Args:
+            artifact: what was trained.
+            metrics: numbers worth comparing.
+            files: further artefacts: name to path.
+
+        Returns:
+            The registered version.
+        """
+        mlflow = self._mlflow
+        with mlflow.start_run(experiment_id=self._experiment(), run_name=artifact.version) as run:
+            mlflow.log_params(_parameters(artifact))
+            mlflow.log_metrics(dict(metrics))
+            for name, path in (files or {}).items():
+                mlflow.log_artifact(str(path), artifact_path=name)
+            with tempfile.TemporaryDirectory() as folder:
+                artifact.save(Path(folder, _FOLDER))
+                mlflow.log_artifacts(str(Path(folder, _FOLDER)), artifact_path=_FOLDER)
+                info = mlflow.pyfunc.log_model(
+                    name="model",
+                    python_model=str(Path(__file__).with_name("mlflow_model.py")),
+                    artifacts={_FOLDER: str(Path(folder, _FOLDER))},
+                    signature=_signature(artifact),
+                    pip_requirements=["forelight"],
+                )
+            version = mlflow.register_model(info.model_uri, self._name, await_registration_for=0)
+            mlflow.set_tag("forelight.version", artifact.version)
+        self._client.set_model_version_tag(self._name, version.version, "run_id", run.info.run_id)
+        self._client.set_model_version_tag(self._name, version.version, "until", artifact.trained_until.isoformat())
+        self.promote(str(version.version))
+        return str(version.version)
+
+    def _experiment(self) -> str:
+        found = self._client.get_experiment_by_name(_EXPERIMENT)
+        if found is not None:
+            return str(found.experiment_id)
+        self._root.mkdir(parents=True, exist_ok=True)
+        return str(self._client.create_experiment(_EXPERIMENT, artifact_location=self._root.as_uri()))
+
+    def champion(self) -> Artifact:
+        """The model that scores.
+
+        Raises:
+            ModelError: none is registered, or it does not fit this code.
+        """
+        return self.load(self._alias(CHAMPION) or "")
+
+    def load(self, version: str) -> Artifact:
+        """The artefact of a version.
+
+        Raises:
+            ModelError: there is no such version, or it does not fit this code.
+        """
+        run_id = self._run_of(version)
+        with tempfile.TemporaryDirectory() as folder:
+            path = self._mlflow.artifacts.download_artifacts(
+                run_id=run_id, artifact_path=_FOLDER, dst_path=folder, tracking_uri=None
+            )
+            return Artifact.load(Path(path))
+
+    def _run_of(self, version: str) -> str:
+        if not version:
+            msg = f"no model {self._name}@{CHAMPION}: train one first (forelight train)"
+            raise ModelError(msg)
+        try:
+            return str(self._client.get_model_version(self._name, version).tags["run_id"])
+        except (self._mlflow.exceptions.MlflowException, KeyError):
+            msg = f"there is no version {version} of {self._name} that forelight made"
+            raise ModelError(msg) from None
+
+    def _alias(self, alias: str) -> str | None:
+        try:
+            return str(self._client.get_model_version_by_alias(self._name, alias).version)
+        except self._mlflow.exceptions.MlflowException:
+            return None
+
+    def promote(self, version: str) -> None:
+        """Make a version the champion; the one before it can be rolled back to.
+
+        Raises:
+            ModelError: there is no such version.
+        """
+        self._run_of(version)
+        before = self._alias(CHAMPION)
+        if before and before != version:
+            self._client.set_registered_model_alias(self._name, _PREVIOUS, before)
+        self._client.set_registered_model_alias(self._name, CHAMPION, version)
+
+    def rollback(self) -> str:
+        """Make the champion before this one the champion again.
+
+        Raises:
+            ModelError: there was none.
+        """
+        before = self._alias(_PREVIOUS)
+        if before is None:
+            msg = f"there is no earlier champion of {self._name} to roll back to"
+            raise ModelError(msg)
+        self.promote(before)
+        return before
+
+    def versions(self) -> list[Version]:
+        """Registered versions, the newest first."""
+        try:
+            aliases: dict[str, list[str]] = {}
+            for alias, number in self._client.get_registered_model(self._name).aliases.items():
+                aliases.setdefault(str(number), []).append(alias)
+        except self._mlflow.exceptions.MlflowException:
+            return []
+        found = self._client.search_model_versions(f"name = '{self._name}'")
+        return [
+            Version(
+                str(v.version),
+                tuple(sorted(aliases.get(str(v.version), []))),
+                v.tags.get("run_id", ""),
+                v.tags.get("until", ""),
+                dict(self._client.get_run(v.tags["run_id"]).data.metrics) if "run_id" in v.tags else {},
+            )
+            for v in sorted(found, key=lambda v: -int(v.version))
+        ]
+
+
+def _parameters(artifact: Artifact) -> dict[str, Any]:
+    facts = {name: value for name, value in artifact.facts.items() if not isinstance(value, dict)}
+    policy = {f"policy_{name}": value for name, value in artifact.policy.to_dict().items()}
+    return {**facts, **policy, "rounds": artifact.model.rounds, "features": len(artifact.model.names)}
+
+
+def _signature(artifact: Artifact) -> Any:
+    """Doubles throughout: an integer column with a gap would not fit its own signature."""
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, Schema
+
+    from models.base import HORIZONS_H
+
+    inputs = Schema([ColSpec("double", name, required=False) for name in artifact.model.names])
+    outputs = Schema([ColSpec("double", f"risk_{hours}h") for hours in HORIZONS_H])
+    return ModelSignature(inputs, outputs)
