@@ -15,7 +15,7 @@ from models.artifact import Artifact
 from models.base import ACTION_OF, FAULTS, HORIZONS_H
 from models.explain import reasons
 
-__all__ = ["ALARM_COLUMNS", "Alarm", "Diagnosis", "alarm_frame", "diagnose", "expected_window"]
+__all__ = ["ALARM_COLUMNS", "Alarm", "Diagnosis", "alarm_frame", "alarm_id", "diagnose_all", "expected_window"]
 
 Floats = NDArray[np.float32]
 PortName = tuple[str, str, str]
@@ -105,24 +105,28 @@ def expected_window(at: datetime, risk: Floats) -> tuple[datetime, datetime]:
     return at + timedelta(hours=round(float(first))), at + timedelta(hours=round(float(last)))
 
 
-def diagnose(artifact: Artifact, block: Block, port: int, time: int) -> Diagnosis:
-    """What is likely to be wrong with the link of a port at a time, judged from both ends where both speak.
+def diagnose_all(artifact: Artifact, block: Block, ports: NDArray[np.int64], time: int) -> list[Diagnosis]:
+    """What is likely to be wrong with the links of some ports, judged from both ends where both speak.
 
     Args:
         artifact: the model.
         block: features.
-        port: row of the block's cube.
+        ports: shape (n,), rows of the block's cube, each of a port that speaks.
         time: index of the history's times.
     """
-    far_port = int(block.history.peer[port])
-    ports = [port] if far_port < 0 or not block.present[far_port, time] else [port, far_port]
-    rows = block.matrix(np.array(ports), np.full(len(ports), time))
-    fault = artifact.model.predict(rows, artifact.model.names).fault
-    turned = np.arange(len(FAULTS)) ^ 1
-    seen = fault[0] if len(ports) == 1 else (fault[0] + fault[1][turned]) / 2
-    near = next(name for name, p in block.cube.port_of.items() if p == port)
-    far = block.history.ends.get(near, ("", None, None))[1]
-    return _named(seen, near, far, tuple(reasons(artifact.model, rows[:1])[0]))
+    model, far = artifact.model, block.history.peer[ports]
+    two = (far >= 0) & block.present[far, time]
+    near_rows = block.matrix(ports, np.full(ports.shape[0], time))
+    far_rows = block.matrix(far[two], np.full(int(two.sum()), time))
+    seen = model.predict(near_rows, model.names).fault
+    turned = model.predict(far_rows, model.names).fault[:, np.arange(len(FAULTS)) ^ 1]
+    seen[two] = (seen[two] + turned) / 2
+    why = reasons(model, near_rows)
+    named = []
+    for port, fault, words in zip(ports.tolist(), seen, why, strict=True):
+        near = block.cube.ports.row(port)
+        named.append(_named(fault, near, block.history.ends.get(near, ("", None, None))[1], tuple(words)))
+    return named
 
 
 def _named(seen: Floats, near: PortName, far: PortName | None, why: tuple[str, ...]) -> Diagnosis:

@@ -124,7 +124,7 @@ class JointModel:
         return tuple(self.names[own] for own, _, _ in self._pairs)
 
     def contributions(self, rows: Floats) -> Floats64:
-        """Shape (n, pairs): what each column of `link_view` adds to the log-odds of failing 12 to 24 h ahead (tree SHAP)."""
+        """Shape (n, pairs): what each column of `link_view` adds to the log-odds of failing (tree SHAP, 12 to 24 h)."""
         view = self.link_view(rows)
         day = np.full(view.shape[0], HORIZONS_H.index(24))
         shares = np.asarray(self._fitted().predict(_with_interval(view, day), pred_contrib=True))

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -13,12 +13,12 @@ from features.cube import LakeTiles
 from features.fleet import Fleet
 from features.labels import link_maintenance
 from features.pipeline import Block, FeaturePipeline
-from models.alarm import Alarm, alarm_id, diagnose, expected_window
+from models.alarm import Alarm, alarm_id, diagnose_all, expected_window
 from models.artifact import Artifact
 from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H, Change, Scored, Standing, Verb, calm_storms
 
-__all__ = ["LinkRisks", "Walk", "link_risks", "walk"]
+__all__ = ["LinkRisks", "Walk", "Work", "devices_of", "link_risks", "make_alarm", "serial_at", "touched_at", "walk"]
 
 Floats = NDArray[np.float32]
 
@@ -115,7 +115,7 @@ class Walk:
                 self._replace(link, cleared_at=at)
                 del self._standing[link]
         stormy = calm_storms(
-            self.artifact.policy, {link: _devices(block, int(risks.port[i])) for link, (i, _) in raised.items()}
+            self.artifact.policy, {link: devices_of(block, int(risks.port[i])) for link, (i, _) in raised.items()}
         )
         for link, (i, level) in raised.items():
             if link in stormy:
@@ -136,8 +136,7 @@ class Walk:
         if link in self._standing:
             alarm = self.alarms[self._standing[link]]
             standing = Standing(alarm.raised_at, alarm.level)
-        touched_s = float(block.history.touched_s[port, time])
-        touched = datetime.fromtimestamp(touched_s, at.tzinfo) if np.isfinite(touched_s) else None
+        touched = touched_at(block, port, time)
         return policy.decide(list(recent), standing, busy=self.work.busy(link, at), touched_at=touched)
 
     def _replace(self, link: str, **changes: object) -> None:
@@ -145,7 +144,14 @@ class Walk:
         self.alarms[i] = replace(self.alarms[i], **changes)  # type: ignore[arg-type]
 
 
-def _devices(block: Block, port: int) -> list[tuple[str, str]]:
+def touched_at(block: Block, port: int, time: int) -> datetime | None:
+    """When the link of a port was last swapped or repaired, as known at a time of the block."""
+    seconds = float(block.history.touched_s[port, time])
+    return datetime.fromtimestamp(seconds, UTC) if np.isfinite(seconds) else None
+
+
+def devices_of(block: Block, port: int) -> list[tuple[str, str]]:
+    """Site and device of both ends of a port's link."""
     site, device, _ = block.cube.ports.row(port)
     far = block.history.ends.get(block.cube.ports.row(port), ("", None, None))[1]
     return [(site, device), *([far[:2]] if far else [])]
@@ -155,7 +161,7 @@ def make_alarm(artifact: Artifact, block: Block, risks: LinkRisks, i: int, level
     """The alarm on the link of row `i`: its diagnosis, suspect end and expected window."""
     port, time = int(risks.port[i]), int(risks.time[i])
     at, risk = block.history.at[time], risks.risk[i]
-    found = diagnose(artifact, block, port, time)
+    found = diagnose_all(artifact, block, np.array([port]), time)[0]
     begin, end = expected_window(at, risk)
     site, device, interface = found.end
     return Alarm(

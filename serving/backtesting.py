@@ -1,0 +1,46 @@
+"""The back-test as the command line and the demo run it: walk, judge, and the module limits on the same events."""
+
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from features.cube import LakeTiles
+from features.fleet import Fleet
+from features.labels import failure_events
+from features.pipeline import hourly
+from ingest.lake import Lake
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
+from models.artifact import Artifact
+from models.baselines.limits import limit_alarms
+from models.evaluate import judge, judge_levels
+from models.scorecard import Scorecard
+from models.walk import Walk, walk
+from serving.training import Step
+
+__all__ = ["judged", "walked"]
+
+Span = tuple[datetime, datetime]
+
+
+def walked(lake: Lake, fleet: Fleet, artifact: Artifact, span: Span, every_h: int, step: Step) -> Walk:
+    """Score every step of a span as if it were live."""
+    with step(f"back-test, every {every_h} h") as progress:
+        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress)
+
+
+def judged(lake: Lake, fleet: Fleet, alarms: pl.DataFrame, span: Span, step: Step) -> list[Scorecard]:
+    """Scorecards of the alarms, of those at level act alone, and of the modules' own warning limits."""
+    start, end = span
+    with step("judging"):
+        events = failure_events(fleet, lake.scan(PORT_SAMPLES))
+        cards = judge_levels(alarms, events, fleet, start=start, end=end, name="forelight")
+    with step("module limits") as progress:
+        limits = limit_alarms(
+            lake.scan(LANE_SAMPLES, since=start, until=end),
+            lake.scan(PORT_SAMPLES, since=start, until=end),
+            fleet,
+            start=start,
+            end=end,
+            progress=lambda until: progress((until - start) / max(end - start, timedelta(hours=1))),
+        )
+    return [*cards, judge(limits, events, fleet, start=start, end=end, name="module limits")]

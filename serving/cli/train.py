@@ -1,0 +1,40 @@
+"""``forelight train``: learn from the lake, log to MLflow, register as champion."""
+
+import json
+from datetime import datetime
+
+from rich.console import Console
+
+from ingest.lake import Lake
+from models.registry import CHAMPION, Registry
+from serving.cli.progress import step
+from serving.settings import Settings
+from serving.training import fresh_tiles, newest_hour, trained
+
+__all__ = ["run"]
+
+
+def run(*, until: datetime | None, name: str, as_json: bool) -> None:
+    """Train on what was known at a time, now where none is given.
+
+    Raises:
+        ModelError: too little telemetry, or no failure to learn from.
+    """
+    settings = Settings.from_env()
+    lake = Lake(settings.lake_uri)
+    at = (until or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
+    fresh_tiles(lake, step)
+    artifact = trained(lake, at, step)
+    with step("MLflow"):
+        registry = Registry(settings.tracking_uri, settings.artifact_root, name)
+        version = registry.log(artifact, {"healthy_module_weeks": artifact.policy.healthy_weeks})
+    answer = {"model": name, "version": version, "alias": CHAMPION, "artifact": artifact.version, **artifact.facts}
+    if as_json:
+        print(json.dumps(answer, indent=2))  # noqa: T201 - the answer
+        return
+    console = Console()
+    facts = artifact.facts
+    console.print(f"{name}@{CHAMPION} is version {version} ({artifact.version})", highlight=False)
+    console.print(f"learnt from {facts['failures']} failures on {facts['links']} links until {at:%Y-%m-%d %H:%M}Z")
+    if artifact.policy.act is None:
+        console.print(f"level act is unavailable: {artifact.policy.act_reason}")

@@ -1,0 +1,52 @@
+"""Training as the command line and the demo run it: tiles, model, registry."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+from features.tiles import update_tiles
+from ingest.errors import ModelError
+from ingest.lake import Lake
+from ingest.schema import PORT_SAMPLES
+from models.artifact import Artifact
+from models.train import train
+
+__all__ = ["Step", "fresh_tiles", "newest_hour", "trained"]
+
+Step = Callable[[str], AbstractContextManager[Callable[[float], None]]]
+"""Opens a long step by its name; what it gives takes the fraction done."""
+
+
+def newest_hour(lake: Lake) -> datetime:
+    """The end of the last whole hour that telemetry reaches into, the running hour left out.
+
+    Raises:
+        ModelError: the lake holds no telemetry.
+    """
+    days = lake.dates(PORT_SAMPLES)
+    if not days:
+        msg = f"{lake.uri} holds no telemetry: collect or import some first"
+        raise ModelError(msg)
+    since = datetime(days[-1].year, days[-1].month, days[-1].day, tzinfo=UTC)
+    newest = lake.scan(PORT_SAMPLES, since=since, columns=["time"]).select(pl.col("time").max()).collect().item()
+    hour = newest.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    return min(hour, datetime.now(UTC).replace(minute=0, second=0, microsecond=0))
+
+
+def fresh_tiles(lake: Lake, step: Step) -> None:
+    """Bring the tiles up to date."""
+    with step("tiles") as progress:
+        update_tiles(lake, progress=progress)
+
+
+def trained(lake: Lake, until: datetime, step: Step) -> Artifact:
+    """A model of everything known at `until`; tiles are up to date.
+
+    Raises:
+        ModelError: too little telemetry, or no failure to learn from.
+    """
+    with step(f"training until {until:%Y-%m-%d %H:%M}Z") as progress:
+        shares = {"features": (0.0, 0.7), "model": (0.7, 0.25), "alarm policy": (0.95, 0.05)}
+        return train(lake, until, lambda name, done: progress(shares[name][0] + shares[name][1] * done))
