@@ -14,12 +14,14 @@ OLD := forelight needs Python 3.11 or newer; install it, or name it: make PYTHON
 NO_VENV := forelight needs the Debian package python3-venv (apt-get install python3-venv), or uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check lint types fix lock bench clean
+.PHONY: help setup install demo serve test check lint types fix lock bench clean
 
 help: ## list these commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 15
 
 setup: .venv/dev.stamp ## create .venv with everything that development needs
+
+install: .venv/runtime.stamp ## create .venv with what runs, and no more
 
 demo: .venv/runtime.stamp ## a synthetic fleet end to end, served until Ctrl-C (ARGS=--no-serve: ends by itself)
 	@$(BIN)/forelight demo $(ARGS)
@@ -28,7 +30,7 @@ serve: .venv/runtime.stamp ## serve alarms and risks over HTTP (ARGS=--port=9000
 	@$(BIN)/forelight serve $(ARGS)
 
 test: check ## lint, types and all tests (ARGS=tests/ingest: only these)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: lint types ## lint, formatting and types
 

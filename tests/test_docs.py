@@ -1,0 +1,91 @@
+"""The docs name what the code has: commands, variables, make targets; their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from serving.cli import app
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ["ingest", "features", "models", "diagnosis", "serving", "data_samples"]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data_samples/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "deploy").rglob("*.md")),
+]
+DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+LONGEST = {"README.md": 120, "CONTRIBUTING.md": 150}
+ADRS = sorted((ROOT / "docs" / "adr").glob("*.md"))
+
+
+def _commands() -> list[str]:
+    found: list[str] = []
+
+    def walk(command: object, path: str) -> None:
+        if isinstance(command, TyperGroup):
+            for name, each in command.commands.items():
+                walk(each, f"{path} {name}")
+        else:
+            found.append(path)
+
+    walk(typer.main.get_command(app), "forelight")
+    return found
+
+
+def _variables() -> list[str]:
+    """Environment variables that the code names; the collector's own are the operator's choice."""
+    code = "".join(file.read_text(encoding="utf-8") for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
+    return sorted(set(re.findall(r"\b(?:FORELIGHT|MLFLOW|NUMBA)_[A-Z_]*[A-Z]\b", code)))
+
+
+def _targets() -> list[str]:
+    return re.findall(r"^([a-z]+):.* ## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_every_command_is_documented(command: str) -> None:
+    assert f"`{command}" in DOCS
+
+
+@pytest.mark.parametrize("variable", _variables())
+def test_every_environment_variable_is_documented(variable: str) -> None:
+    assert f"`{variable}" in (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("target", _targets())
+def test_every_make_target_is_documented(target: str) -> None:
+    assert f"`make {target}" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+
+    assert [] == [link for link in links if "://" not in link and not (page.parent / link).exists()]
+
+
+def test_every_guide_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    guides = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+
+    assert [] == [guide for guide in guides if guide != "index.md" and f"({guide})" not in index]
+
+
+@pytest.mark.parametrize(("page", "lines"), LONGEST.items())
+def test_what_everybody_reads_is_short(page: str, lines: int) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines
+
+
+@pytest.mark.parametrize("adr", ADRS, ids=lambda adr: adr.stem)
+def test_a_decision_fits_a_page_and_has_its_parts(adr: Path) -> None:
+    text = adr.read_text(encoding="utf-8")
+
+    assert len(text.splitlines()) <= 40
+    assert [] == [part for part in ("## Context", "## Decision", "## Consequences") if part not in text]
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    assert [int(adr.name[:4]) for adr in ADRS] == list(range(1, len(ADRS) + 1))
