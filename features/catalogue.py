@@ -13,12 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.look import DAY_H, Look
+from features.physics import passage_deviates
 
 __all__ = ["CATALOGUE", "Feature"]
 
 Floats = NDArray[np.float32]
 
-_SIGMA_FLOOR: Final = {"tx": 0.03, "rx": 0.03, "bias": 0.004, "ber": 0.05, "temp": 0.3, "volt": 0.003}
+_SIGMA_FLOOR: Final = {
+    metric: np.float32(sigma)
+    for metric, sigma in {"tx": 0.03, "rx": 0.03, "bias": 0.004, "ber": 0.05, "temp": 0.3, "volt": 0.003}.items()
+}
 """Smallest scatter believed, near the repeatability of DOM (0.05 dB, 0.2 % of bias: optics reference 4.7)."""
 
 
@@ -99,7 +103,7 @@ class Significance:
         return _direction(self.side)
 
     def values(self, look: Look) -> Floats:
-        noise = np.maximum(look.noise(self.metric), _SIGMA_FLOOR[self.metric])
+        noise: Floats = np.maximum(look.noise(self.metric), _SIGMA_FLOOR[self.metric])
         return np.clip(look.worst(self.metric, look.shift(self.metric, self.hours) / noise, self.side), -100, 100)
 
 
@@ -160,7 +164,7 @@ class Scatter:
         return 1
 
     def values(self, look: Look) -> Floats:
-        noise = np.maximum(look.noise(self.metric), _SIGMA_FLOOR[self.metric])
+        noise: Floats = np.maximum(look.noise(self.metric), _SIGMA_FLOOR[self.metric])
         ratio = look.window(self.metric, self.hours, "scatter") / noise
         return np.log(np.maximum(look.worst(self.metric, ratio, "max"), 0.1))
 
@@ -216,8 +220,7 @@ def _limit(look: Look, metric: str) -> Floats:
     else:
         limit = table.limits[{"rx": "rx_low", "tx": "tx_low", "bias": "bias_high"}[metric]][which]
         if metric == "bias":
-            with np.errstate(invalid="ignore"):
-                limit = np.log(limit)
+            limit = np.log(limit)
     rows: Floats = limit[look.owner(metric)].astype(np.float32)
     return rows
 
@@ -268,10 +271,9 @@ class FirstPassage:
         margin = _margin(look, self.metric, min(self.hours, 6))
         slope = towards * look.window(self.metric, self.hours, "slope")
         sigma = np.maximum(look.window(self.metric, self.hours, "scatter"), _SIGMA_FLOOR[self.metric])
-        days = np.float32(self.horizon_h / 24.0)
         slope_sigma = sigma * np.float32(np.sqrt(12.0 / self.hours) / (self.hours / 24.0))
-        deviates = (slope * days - margin) / np.hypot(sigma, slope_sigma * days)
-        return np.clip(look.worst(self.metric, deviates, "max"), -30, 30)
+        deviates = passage_deviates(margin, slope, sigma, slope_sigma, self.horizon_h)
+        return look.worst(self.metric, deviates, "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +311,9 @@ class Accelerating:
 
     def values(self, look: Look) -> Floats:
         day, week = look.counted(self.counter, DAY_H), look.counted(self.counter, 8 * DAY_H)
-        return np.log((day + 1.0) / ((week - day) / 7.0 + 1.0))
+        before = np.maximum(week - day, 0)  # float32 rounds each of them
+        ratio: Floats = np.log((day + 1.0) / (before / 7.0 + 1.0))
+        return ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,8 +372,8 @@ class Missing:
 
     def values(self, look: Look) -> Floats:
         now = np.nan_to_num(look.state("rows", self.hours)) / self.hours
-        usual = np.nan_to_num(look.state("rows", 7 * DAY_H)) / (7 * DAY_H)
-        lack = (np.log(usual + 0.1) - np.log(now + 0.1)).astype(np.float32)
+        usual = look.state("rows", 7 * DAY_H) / (7 * DAY_H)  # NaN for ports that others' times brought in
+        lack = np.log(usual + np.float32(0.1)) - np.log(now + np.float32(0.1))
         return lack - look.common(lack)
 
 

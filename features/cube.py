@@ -1,32 +1,39 @@
 """Tiles as dense arrays: one row a lane or port, one column an hour; what had been received by a time and no more."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import pairwise
-from typing import Final
+from itertools import groupby
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from features import kernels
 from features.tiles import COUNTERS, LANE_TILES, PORT_TILES
 from ingest.lake import Lake
+from ingest.schema import Table
 
-__all__ = ["HOUR", "PORT", "Cube", "LakeTiles", "hour_index"]
+__all__ = ["CARRY_H", "HOUR", "PORT", "Cube", "LakeTiles", "hour_index"]
 
 HOUR: Final = timedelta(hours=1)
 PORT: Final = ("site", "device", "interface")
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-_LANE_COLUMNS: Final = ("tx_mean", "rx_mean", "rx_min", "bias_mean", "ber_mean", "ber_max", "rx_dark", "rows")
+CARRY_H: Final = 48
+"""A counter's last reading serves so many hours across a gap."""
+
+_LANE_COLUMNS: Final = ("tx_mean", "rx_mean", "rx_min", "bias_mean", "ber_mean", "rx_dark", "rows")
 _PORT_COLUMNS: Final = (
-    *("temp_mean", "volt_mean", "volt_min", "pber_mean", "pber_max"),
-    *("rows", "down", "admin_down", "los", "fault", "first_s", "last_s"),
-    *(f"{c}_{part}" for c in COUNTERS for part in ("first", "last", "grown", "burst")),
+    *("temp_mean", "volt_mean", "volt_min", "pber_mean"),
+    *("rows", "down", "admin_down", "los", "fault", "last_s"),
 )
+_COUNTER_PARTS: Final = ("first", "last", "grown")
+_COUNTER_COLUMNS: Final = tuple(f"{c}_{part}" for c in COUNTERS for part in _COUNTER_PARTS)
 
 
 def hour_index(time: datetime) -> int:
@@ -43,7 +50,8 @@ class Cube:
         ports: site, device, interface; row *p* of every port array.
         lane_port: shape (lanes,), the port of each lane, ascending.
         lanes: name to array of shape (lanes, hours).
-        states: name to array of shape (ports, hours).
+        states: name to array of shape (ports, hours); of a counter its growth in each hour, and ``corrected_s``,
+            the seconds in which ``corrected`` grew.
         serials: shape (ports, hours), code of the serial seen in that hour, -1 where none was.
     """
 
@@ -81,58 +89,42 @@ class LakeTiles:
         """
         since, until = at[0] - reach, at[-1]
         lanes = self._read(LANE_TILES, since, until, _LANE_COLUMNS)
-        ports = self._read(PORT_TILES, since, until, (*_PORT_COLUMNS, "serial"))
+        ports = self._read(PORT_TILES, since, until, (*_PORT_COLUMNS, *_COUNTER_COLUMNS, "serial"))
         for group in _segments(at, [lanes, ports]):
-            yield _cube(since, group[-1], _known(lanes, group[0]), _known(ports, group[0])), group
+            yield _cube(since, group[-1], _known(lanes, group), _known(ports, group)), group
 
-    def _read(self, table: object, since: datetime, until: datetime, columns: Sequence[str]) -> pl.DataFrame:
-        assert table in (LANE_TILES, PORT_TILES)  # noqa: S101 - private
-        key = LANE_TILES.key if table is LANE_TILES else PORT_TILES.key
-        picked = [*key, "received_at", *columns]
-        source = LANE_TILES if table is LANE_TILES else PORT_TILES
-        return (
-            self.lake.scan(source, since=since, until=until, columns=picked)
-            .with_columns(pl.col(PORT).cast(pl.Categorical))
-            .collect()
-        )
+    def _read(self, table: Table, since: datetime, until: datetime, columns: Sequence[str]) -> pl.DataFrame:
+        picked = [*table.key, "received_at", *columns]
+        tiles = self.lake.scan(table, since=since, until=until, columns=picked)
+        return tiles.with_columns(pl.col(PORT).cast(pl.Categorical)).collect()
 
 
 _LATE: Final = pl.col("received_at") > pl.col("hour") + HOUR
 
 
-def _segments(at: Sequence[datetime], tables: Sequence[pl.DataFrame]) -> list[list[datetime]]:
+def _segments(at: Sequence[datetime], tables: Sequence[pl.DataFrame]) -> Iterator[list[datetime]]:
     """The times, cut wherever late tiles arrived between two of them."""
-    receipts = sorted({t for table in tables for t in table.filter(_LATE)["received_at"].to_list()})
-    groups: list[list[datetime]] = [[at[0]]]
-    for before, time in pairwise(at):
-        if any(before < receipt <= time for receipt in receipts):
-            groups.append([])
-        groups[-1].append(time)
-    return groups
+    receipts = sorted({t for table in tables for t in table.filter(_LATE)["received_at"].unique().to_list()})
+    for _, group in groupby(at, lambda time: bisect_right(receipts, time)):
+        yield list(group)
 
 
-def _known(tiles: pl.DataFrame, at: datetime) -> pl.DataFrame:
-    """On-time tiles, and late ones received by `at`; of equal keys the latest received."""
-    late = tiles.filter(_LATE & (pl.col("received_at") <= at))
-    on_time = tiles.filter(~_LATE)
-    if late.is_empty():
-        return on_time
-    key = [c for c in ("site", "device", "interface", "lane", "hour") if c in tiles.columns]
-    late = late.sort("received_at").unique(key, keep="last")
-    return pl.concat([on_time.join(late.select(key), on=key, how="anti"), late])
+def _known(tiles: pl.DataFrame, group: Sequence[datetime]) -> pl.DataFrame:
+    """Tiles before the last of the times that were received by the first."""
+    return tiles.filter(pl.col("hour") < group[-1], ~_LATE | (pl.col("received_at") <= group[0]))
 
 
 def _cube(since: datetime, until: datetime, lanes: pl.DataFrame, ports: pl.DataFrame) -> Cube:
-    start = hour_index(since.astimezone(UTC))
+    start = hour_index(since)
     hours = hour_index(until) - start
     names = pl.concat([lanes.select(PORT), ports.select(PORT)]).unique().with_columns(pl.col(PORT).cast(pl.String))
     names = names.sort(PORT)
     index = names.with_columns(pl.col(PORT).cast(pl.Categorical)).with_row_index("p")
-    lanes, ports = lanes.join(index, on=PORT), ports.join(index, on=PORT)
+    lanes, ports = (tiles.join(index, on=PORT, maintain_order="left") for tiles in (lanes, ports))
     series = lanes.select("p", "lane").unique().sort("p", "lane").with_row_index("s")
-    lanes = lanes.join(series, on=["p", "lane"])
-    lane_at = (lanes["s"].to_numpy(), _hour(lanes, start))
-    port_at = (ports["p"].to_numpy(), _hour(ports, start))
+    lanes = lanes.join(series, on=["p", "lane"], maintain_order="left")
+    lanes, lane_at = _placed(lanes, "s", start, (series.height, hours))
+    ports, port_at = _placed(ports, "p", start, (names.height, hours))
     serials = np.full((names.height, hours), -1, np.int32)
     serials[port_at] = ports["serial"].cast(pl.Categorical).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
     return Cube(
@@ -140,16 +132,41 @@ def _cube(since: datetime, until: datetime, lanes: pl.DataFrame, ports: pl.DataF
         names,
         series["p"].to_numpy().astype(np.int64),
         {c: _scatter(lanes[c], lane_at, (series.height, hours)) for c in _LANE_COLUMNS},
-        {c: _scatter(ports[c], port_at, (names.height, hours)) for c in _PORT_COLUMNS},
+        _states(ports, port_at, (names.height, hours)),
         serials,
     )
 
 
-def _hour(tiles: pl.DataFrame, start: int) -> Ints:
-    return (tiles["hour"].dt.epoch("s") // 3600).to_numpy() - start
+def _placed(
+    tiles: pl.DataFrame, row: str, start: int, shape: tuple[int, int]
+) -> tuple[pl.DataFrame, tuple[NDArray[Any], Ints]]:
+    """Tiles with the row and hour of each: of those of one place the latest received comes last, and so wins."""
+
+    def where(tiles: pl.DataFrame) -> tuple[NDArray[Any], Ints]:
+        return tiles[row].to_numpy(), (tiles["hour"].dt.epoch("s") // 3600).to_numpy() - start
+
+    filled = np.zeros(shape, bool)
+    filled[where(tiles)] = True
+    if np.count_nonzero(filled) < tiles.height:
+        tiles = tiles.sort("received_at", maintain_order=True)
+    return tiles, where(tiles)
 
 
-def _scatter(values: pl.Series, where: tuple[Ints, Ints], shape: tuple[int, int]) -> Floats:
-    dense = np.full(shape, np.nan, np.float32)
-    dense[where] = values.cast(pl.Float32).fill_null(float("nan")).to_numpy()
+def _states(ports: pl.DataFrame, where: tuple[Ints, Ints], shape: tuple[int, int]) -> dict[str, Floats]:
+    """Port columns as dense arrays. Counters are read in float64: a step of a counter at 1e12 is lost in float32."""
+    states = {c: _scatter(ports[c], where, shape) for c in _PORT_COLUMNS}
+    for counter in COUNTERS:
+        first, last, within = (
+            _scatter(ports[f"{counter}_{part}"], where, shape, np.float64) for part in _COUNTER_PARTS
+        )
+        states[counter] = kernels.growth(first, last, within, CARRY_H)
+    counted = np.where(np.isnan(states["corrected"]), np.float32(np.nan), states.pop("last_s"))
+    return {**states, "corrected_s": kernels.elapsed(counted, CARRY_H)}
+
+
+def _scatter(
+    values: pl.Series, where: tuple[Ints, Ints], shape: tuple[int, int], kind: type[np.floating] = np.float32
+) -> NDArray[Any]:
+    dense = np.full(shape, np.nan, kind)
+    dense[where] = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return dense

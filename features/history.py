@@ -23,6 +23,7 @@ PortName = tuple[str, str, str]
 
 _NEIGHBOUR_TOUCH: Final = timedelta(hours=48)
 _LONG_AGO_H: Final = 24.0 * 365
+_WEEK_H: Final = 7 * 24
 
 
 def _seconds(times: Iterable[datetime]) -> Floats64:
@@ -69,50 +70,59 @@ class History:
     @cached_property
     def links(self) -> list[str]:
         """The link of each port; a port without one is its own."""
-        return [self.ends.get(name, (":".join(name), None, None))[0] for name in self.cube.port_of]
+        return [self._link(*name) for name in self.cube.port_of]
+
+    def _link(self, site: str, device: str, interface: str) -> str:
+        if end := self.ends.get((site, device, interface)):
+            return end[0]
+        return f"{device}:{interface}" if site == "default" else f"{site}/{device}:{interface}"  # as `Fleet.ends` does
 
     @cached_property
     def table(self) -> Installations:
         """Limits and technology of every installation ever recorded."""
-        return installation_table(self.fleet.modules.sort("installed_at", nulls_last=False))
+        return installation_table(self.fleet.modules.sort("installed_at", nulls_last=False, maintain_order=True))
 
     @cached_property
     def installation(self) -> Ints:
         """Shape (ports, times): row of `table` for the module in the cage then; its last row is "unknown"."""
+        return self._installed_at(self.at_s)
+
+    def _installed_at(self, times_s: NDArray[np.floating]) -> Ints:
+        """Shape (ports, times): rows of `table`, as `installation` says, at any times."""
         unknown = self.table.frame.height
         rows: dict[PortName, list[tuple[float, int]]] = {}
         columns = ("site", "device", "interface", "installed_at")
         for i, (site, device, interface, installed) in enumerate(self.table.frame.select(columns).iter_rows()):
             since = installed.timestamp() if installed else -np.inf
             rows.setdefault((site, device, interface), []).append((since, i))
-        out = np.full((len(self.cube.port_of), len(self.at)), unknown, np.int64)
+        out = np.full((len(self.cube.port_of), times_s.shape[0]), unknown, np.int64)
         for name, p in self.cube.port_of.items():
             if known := rows.get(name):
-                which = np.searchsorted([since for since, _ in known], self.at_s, side="right") - 1
-                ids = np.array([i for _, i in known])
-                out[p] = np.where(which >= 0, ids[which], unknown)
+                which = np.searchsorted([since for since, _ in known], times_s, side="right")
+                out[p] = np.array([unknown, *(i for _, i in known)])[which]
         return out
 
     @cached_property
     def speed_gbps(self) -> Floats:
-        """Shape (ports,): line rate by the first module recorded in the cage, NaN where nobody wrote it down."""
-        frame = self.table.frame.with_row_index("row").unique(("site", "device", "interface"), keep="first")
-        first = dict(zip(frame.select("site", "device", "interface").iter_rows(), frame["row"], strict=True))
-        return self.table.speed_gbps[[first.get(name, -1) for name in self.cube.port_of]]
+        """Shape (ports, hours): line rate of the module in the cage at the end of each hour, NaN where unknown."""
+        hours = self.cube.serials.shape[1]
+        ends_s = (self.cube.start + 1.0 + np.arange(hours)) * 3600.0
+        speeds: Floats = self.table.speed_gbps[self._installed_at(ends_s)]
+        return speeds
 
     @cached_property
     def age_days(self) -> Floats:
         """Shape (ports, times): days since installation, NaN where nobody wrote it down."""
         installed = self.table.frame["installed_at"].dt.epoch("ms").cast(pl.Float64).fill_null(float("nan"))
         since = np.append(installed.to_numpy() / 1000.0, np.nan)[self.installation]
-        return ((self.at_s[None, :] - since) / 86400.0).astype(np.float32)
+        age: Floats = ((self.at_s[None, :] - since) / 86400.0).astype(np.float32)
+        return age
 
     def _by_link(self, column: str) -> dict[str, list[float]]:
         times: dict[str, list[float]] = {}
         tickets = self.fleet.tickets.filter(pl.col(column).is_not_null())
         for site, device, interface, when in tickets.select("site", "device", "interface", column).iter_rows():
-            end = self.ends.get((site, device, interface))
-            times.setdefault(end[0] if end else f"{site}:{device}:{interface}", []).append(when.timestamp())
+            times.setdefault(self._link(site, device, interface), []).append(when.timestamp())
         return times
 
     @cached_property
@@ -150,7 +160,8 @@ class History:
     def epoch(self) -> Ints:
         """Shape (ports, times): first whole hour after the last touch, counted from the cube's start."""
         hours = np.ceil(self.touched_s / 3600.0) - self.cube.start
-        return np.maximum(hours, 0).astype(np.int64)
+        epoch: Ints = np.maximum(hours, 0).astype(np.int64)
+        return epoch
 
     @cached_property
     def since_touch_h(self) -> Floats:
@@ -174,16 +185,14 @@ class History:
     @cached_property
     def neighbour_touches(self) -> Floats:
         """Shape (ports, times): repairs of the device's other links within 48 h: hands disturb neighbours."""
-        own = self._by_link("closed_at")
-        by_device: dict[tuple[str, str], list[float]] = {}
+        by_device: dict[tuple[str, str], list[tuple[float, str]]] = {}
         tickets = self.fleet.tickets.filter(pl.col("closed_at").is_not_null())
-        for site, device, when in tickets.select("site", "device", "closed_at").iter_rows():
-            by_device.setdefault((site, device), []).append(when.timestamp())
+        for site, device, interface, when in tickets.select("site", "device", "interface", "closed_at").iter_rows():
+            by_device.setdefault((site, device), []).append((when.timestamp(), self._link(site, device, interface)))
         out = np.zeros((len(self.links), len(self.at)), np.float32)
         for (site, device, _), p in self.cube.port_of.items():
-            if times := by_device.get((site, device)):
-                mine = self._count(own.get(self.links[p], []), _NEIGHBOUR_TOUCH)
-                out[p] = np.maximum(self._count(times, _NEIGHBOUR_TOUCH) - mine, 0)
+            if others := [when for when, link in by_device.get((site, device), ()) if link != self.links[p]]:
+                out[p] = self._count(others, _NEIGHBOUR_TOUCH)
         return out
 
     @cached_property
@@ -191,33 +200,38 @@ class History:
         """Shape (ports, times): log2 of a lot's tickets over those expected at the fleet's rate, shrunk by two."""
         frame = self.table.frame
         lots = (frame["part_number"].fill_null("") + "/" + frame["lot"].fill_null("")).to_list()
-        keys = list(frame.select("site", "device", "interface", "serial").iter_rows())
-        lot_of = dict(zip(keys, lots, strict=True))
-        installed, opened = _times_of(lots, frame["installed_at"]), {}
+        since = [when.timestamp() if when else -np.inf for when in frame["installed_at"]]
+        keys = frame.select("site", "device", "interface", "serial").iter_rows()
+        module = {key: (lot, start) for key, lot, start in reversed(list(zip(keys, lots, since, strict=True)))}
+        made, failed = _times_of(lots, since), dict[str, list[float]]()
         for *key, when in self.fleet.tickets.select("site", "device", "interface", "serial", "opened_at").iter_rows():
-            if lot := lot_of.get(tuple(key)):
-                opened.setdefault(lot, []).append(when.timestamp())
-        made = {lot: self._upto(times) for lot, times in installed.items()}
-        failed = {lot: self._upto(opened.get(lot, [])) for lot in installed}
-        rate = sum(failed.values()) / np.maximum(sum(made.values()), 1.0)
-        excess = {lot: np.log2((failed[lot] + 2) / (made[lot] * rate + 2)) for lot in installed}
-        rows = np.array([*(excess[lot] for lot in lots), np.zeros(len(self.at))], np.float32)
-        return np.take_along_axis(rows, self.installation, axis=0)
+            if found := module.get(tuple(key)):
+                failed.setdefault(found[0], []).append(max(when.timestamp(), found[1]))  # both must be known
+        numbers = {lot: i for i, lot in enumerate(made)}
+        installed = np.array([self._upto(times) for times in made.values()]).reshape(-1, len(self.at))
+        opened = np.array([self._upto(failed.get(lot, [])) for lot in made]).reshape(-1, len(self.at))
+        rate = opened.sum(axis=0) / np.maximum(installed.sum(axis=0), 1.0)
+        excess = np.vstack([np.log2((opened + 2) / (installed * rate + 2)), np.zeros(len(self.at))])
+        lot = np.array([*(numbers[name] for name in lots), len(made)])
+        return np.take_along_axis(excess.astype(np.float32), lot[self.installation], axis=0)
 
     def _upto(self, times: list[float]) -> Floats64:
         return np.searchsorted(np.sort(times), self.at_s, side="right").astype(np.float64)
 
 
-def _times_of(names: list[str], times: pl.Series) -> dict[str, list[float]]:
+def _times_of(names: list[str], times: list[float]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for name, when in zip(names, times, strict=True):
-        found.setdefault(name, []).append(when.timestamp() if when else -np.inf)
+        found.setdefault(name, []).append(when)
     return found
 
 
 def _changes(serials: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
-    """Port and hour of every serial that differs from the one read before."""
+    """Port and hour of every serial that differs from one read at most a week before.
+
+    What was read longer ago may lie before the cube, and then no look from a later time would know of the change.
+    """
     for p, row in enumerate(serials):
         seen = np.flatnonzero(row >= 0)
-        changed = np.flatnonzero(np.diff(row[seen])) + 1
-        yield from ((p, int(hour)) for hour in seen[changed])
+        changed = (np.diff(row[seen]) != 0) & (np.diff(seen) <= _WEEK_H)
+        yield from ((p, int(hour)) for hour in seen[1:][changed])

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from features import kernels
-from features.cube import Cube
+from features.baseline_kernels import baselines
+from features.cube import CARRY_H, Cube
 from features.history import History
 from features.physics import BIAS_PER_C, log_ber_from_counter
 
@@ -25,11 +27,12 @@ _REACH_H: Final = 14 * DAY_H
 _ENOUGH_H: Final = 12
 _ALIGN_H: Final = 12  # baselines move slowly: they are computed at noon and midnight UTC
 _COMMON_PORTS: Final = 4  # fewer ports of a device do not make a common mode
-_CARRY_H: Final = 48  # a counter's last reading serves this long across a gap
 _WEEK_H: Final = 7 * DAY_H
-REACH: Final = timedelta(hours=_REACH_H + _GUARD_H + _ALIGN_H + _WEEK_H + _CARRY_H)
+REACH: Final = timedelta(hours=_REACH_H + _GUARD_H + _ALIGN_H + _WEEK_H + CARRY_H)
 """How far back a look reads: what lies further back changes nothing."""
-_KINDS: Final = {"mean": 0, "slope": 1, "min": 2, "max": 3, "sum": 4, "scatter": 5, "last": 6}
+_WINDOWS: Final = {"mean": 0, "min": 1, "max": 2, "sum": 3, "last": 4}
+_LINES: Final = ("slope", "scatter")
+_OF_LANES: Final = {"mean": 0, "min": 1, "max": 2}
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,7 @@ class Look:
     def _series(self) -> dict[str, tuple[Floats, Ints]]:
         lanes, ports = self.cube.lanes, self.cube.lane_port
         temp = self.cube.states["temp_mean"]
-        silent = np.isnan(temp) & ~_recently(~np.isnan(temp))
-        heat = np.where(silent, 0.0, BIAS_PER_C * temp)[ports]
+        heat = np.where(_recently(~np.isnan(temp)), BIAS_PER_C * temp, 0.0)[ports]
         bias_raw = np.log(lanes["bias_mean"])
         ber = np.vstack([lanes["ber_mean"], self._port_ber])
         owner = np.concatenate([ports, np.arange(self.cube.ports.height)])
@@ -80,53 +82,36 @@ class Look:
     @cached_property
     def _port_ber(self) -> Floats:
         """BER of ports that give one for all lanes, or, where none is given, what corrected codewords imply."""
-        counted = log_ber_from_counter(self.grown("corrected"), self._elapsed_s, self.history.speed_gbps[:, None])
-        said = ~np.isnan(self.cube.states["pber_mean"])
+        states = self.cube.states
+        counted = log_ber_from_counter(states["corrected"], states["corrected_s"], self.history.speed_gbps)
+        said = ~np.isnan(states["pber_mean"])
         np.logical_or.at(said, self.cube.lane_port, ~np.isnan(self.cube.lanes["ber_mean"]))
-        return np.where(_recently(said), self.cube.states["pber_mean"], counted)
-
-    @cached_property
-    def _elapsed_s(self) -> Floats:
-        """Shape (ports, hours): seconds from the newest reading of an earlier hour to this hour's newest."""
-        last = self.cube.states["last_s"]
-        stamp = np.arange(last.shape[1]) * 3600.0 + last
-        before = _carried(stamp)
-        return (stamp - before).astype(np.float32)
-
-    def grown(self, counter: str) -> Floats:
-        """Shape (ports, hours): growth of a counter in each hour, from the last reading before it; resets are seen."""
-
-        def make() -> Floats:
-            first, last = self.cube.states[f"{counter}_first"], self.cube.states[f"{counter}_last"]
-            before = _carried(last)
-            edge = np.where(first >= before, first - before, first)
-            edge = np.where(np.isnan(before), 0.0, edge)
-            return (self.cube.states[f"{counter}_grown"] + edge).astype(np.float32)
-
-        return self._once(("grown", counter), make)
+        return np.where(_recently(said), states["pber_mean"], counted)
 
     # ---- windows ------------------------------------------------------------------------------
 
-    def window(self, metric: str, hours: int, kind: str) -> Floats:
-        """Shape (series, times): a statistic of the last `hours`; see `kernels.windows`."""
-        x = self._series[metric][0]
-        return self._once((metric, hours, kind), lambda: kernels.windows(x, self.at, hours, _KINDS[kind]))
+    def _window(self, name: str, x: Floats, hours: int, kind: str) -> Floats:
+        if kind not in _LINES:
+            return self._once((name, hours, kind), lambda: kernels.windows(x, self.at, hours, _WINDOWS[kind]))
+        both = self._once((name, hours, "line"), lambda: kernels.lines(x, self.at, hours))
+        line: Floats = both[_LINES.index(kind)]
+        return line
 
-    def counted(self, counter: str, hours: int) -> Floats:
-        """Shape (ports, times): growth of a counter in the last `hours`."""
-        return self._once(
-            ("counted", counter, hours), lambda: kernels.windows(self.grown(counter), self.at, hours, _KINDS["sum"])
-        )
+    def window(self, metric: str, hours: int, kind: str) -> Floats:
+        """Shape (series, times): a statistic of the last `hours`: mean, min, max, sum, last, slope (a day), scatter."""
+        return self._window(metric, self._series[metric][0], hours, kind)
 
     def state(self, name: str, hours: int, kind: str = "sum") -> Floats:
         """Shape (ports, times): a statistic of a port state over the last `hours`."""
-        x = self.cube.states[name]
-        return self._once(("state", name, hours, kind), lambda: kernels.windows(x, self.at, hours, _KINDS[kind]))
+        return self._window(f"state {name}", self.cube.states[name], hours, kind)
+
+    def counted(self, counter: str, hours: int) -> Floats:
+        """Shape (ports, times): growth of a counter in the last `hours`."""
+        return self.state(counter, hours)
 
     def lane_sum(self, column: str, hours: int) -> Floats:
         """Shape (lanes, times): sum of a count over the last `hours`."""
-        x = self.cube.lanes[column]
-        return self._once(("lanes", column, hours), lambda: kernels.windows(x, self.at, hours, _KINDS["sum"]))
+        return self._window(f"lane {column}", self.cube.lanes[column], hours, "sum")
 
     def lanes(self, hours: int) -> Floats:
         """Shape (ports, times): lanes that reported within the last `hours`."""
@@ -138,20 +123,19 @@ class Look:
         def make() -> Floats:
             x, owner = self._series[metric]
             aligned = (self.at + self.cube.start) // _ALIGN_H * _ALIGN_H - self.cube.start
-            at, back = np.unique(aligned, return_inverse=True)
-            first_use = np.searchsorted(back, np.arange(at.shape[0]))
-            epoch = np.minimum(self.history.epoch[:, first_use], at[None, :])[owner]
-            return kernels.baselines(x, at, epoch, _GUARD_H, _REACH_H, _ENOUGH_H)[:, back]
+            return baselines(x, aligned, self.history.epoch, owner, _GUARD_H, _REACH_H, _ENOUGH_H)
 
         return self._once(("baseline", metric), make)
 
     def base(self, metric: str) -> Floats:
         """Shape (series, times): where the series stood before; see `kernels.baselines`."""
-        return self._baseline(metric)[..., 0]
+        median: Floats = self._baseline(metric)[0]
+        return median
 
     def noise(self, metric: str) -> Floats:
         """Shape (series, times): the scale of the series' own hourly scatter."""
-        return self._baseline(metric)[..., 1]
+        sigma: Floats = self._baseline(metric)[1]
+        return sigma
 
     def shift(self, metric: str, hours: int) -> Floats:
         """Shape (series, times): mean of the last `hours` less the baseline."""
@@ -164,52 +148,26 @@ class Look:
         return self._series[metric][1]
 
     def worst(self, metric: str, values: Floats, side: str) -> Floats:
-        """Shape (ports, times): the least or greatest of a port's lanes; NaN where it has none."""
-        owner = self._series[metric][1]
-        out = np.full((self.cube.ports.height, values.shape[1]), np.nan, np.float32)
-        if owner.size:
-            starts = np.flatnonzero(np.diff(owner, prepend=-1))
-            reduce = np.fmin if side == "min" else np.fmax
-            out[owner[starts]] = reduce.reduceat(values, starts, axis=0)
-        return out
+        """Shape (ports, times): the least ("min") or greatest ("max") of a port's lanes; NaN where it has none."""
+        return kernels.of_lanes(values, self.owner(metric), self.cube.ports.height, _OF_LANES[side])
 
     def middle(self, metric: str, values: Floats) -> Floats:
         """Shape (ports, times): mean over a port's lanes."""
-        owner = self._series[metric][1]
-        out = np.full((self.cube.ports.height, values.shape[1]), np.nan, np.float32)
-        if owner.size:
-            starts = np.flatnonzero(np.diff(owner, prepend=-1))
-            seen = np.add.reduceat((~np.isnan(values)).astype(np.float32), starts, axis=0)
-            total = np.add.reduceat(np.nan_to_num(values), starts, axis=0)
-            with np.errstate(invalid="ignore"):
-                out[owner[starts]] = total / seen
-        return out
+        return kernels.of_lanes(values, self.owner(metric), self.cube.ports.height, _OF_LANES["mean"])
 
     def common(self, values: Floats) -> Floats:
         """Shape (ports, times): the median over the ports of the same device; 0 where they are too few to tell."""
-        device = self.cube.ports.select("site", "device").to_struct().rank("dense").to_numpy()
-        out = np.zeros_like(values)
-        for d in np.unique(device):
-            rows = np.flatnonzero(device == d)
-            seen = (~np.isnan(values[rows])).sum(axis=0)
-            with np.errstate(all="ignore"):
-                median = np.nanmedian(np.where(seen >= _COMMON_PORTS, values[rows], 0.0), axis=0)
-            out[rows] = median
-        return out
+        return kernels.medians(values, self._device, _COMMON_PORTS)
 
-
-def _carried(values: Floats) -> Floats:
-    """Of each hour the newest value of the 48 hours before it; NaN where there is none."""
-    hours = np.arange(values.shape[1])
-    newest = np.maximum.accumulate(np.where(np.isnan(values), -1, hours), axis=1)
-    before = np.concatenate([np.full((values.shape[0], 1), -1), newest[:, :-1]], axis=1)
-    taken = np.take_along_axis(values, np.maximum(before, 0), axis=1)
-    known = (before >= 0) & (hours - before <= _CARRY_H)
-    return np.where(known, taken, np.nan).astype(values.dtype)
+    @cached_property
+    def _device(self) -> Ints:
+        """Shape (ports,): number of each port's device, ascending as the ports are sorted."""
+        return self.cube.ports.select("site", "device").to_struct().rank("dense").cast(pl.Int64).to_numpy()
 
 
 def _recently(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether it was so in this hour or any of the week before it."""
     count = np.cumsum(seen, axis=1)
-    count[:, _WEEK_H:] -= count[:, :-_WEEK_H].copy()
-    return count > 0
+    before = np.zeros_like(count)
+    before[:, _WEEK_H:] = count[:, :-_WEEK_H]
+    return count > before

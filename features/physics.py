@@ -22,6 +22,8 @@ __all__ = [
     "first_passage",
     "installation_table",
     "log_ber_from_counter",
+    "passage_deviates",
+    "speed_gbps",
     "technology",
 ]
 
@@ -46,9 +48,15 @@ class Technology:
     UNKNOWN, VCSEL, DML, EML_SIPH, COPPER = range(5)
 
 
-_REACH: Final = re.compile(r"(SR|CWDM|PSM|LR|ER|ZR|DR|FR)\d*", re.IGNORECASE)
-_SPEED: Final = re.compile(r"^(\d+)G", re.IGNORECASE)
-_COPPER: Final = re.compile(r"CU|CR\d|DAC|AEC|ACC", re.IGNORECASE)
+_REACH: Final = re.compile(
+    r"(?<![A-Z])(?:[EX]|OPEN)?(SR|SX|VR|SWDM|BIDI|AOC|CWDM|PSM|PLR|LR|LX|ER|ZR|DR|FR)(?=\d|\W|_|M|$)", re.IGNORECASE
+)
+_SPEED: Final = re.compile(r"(?<![\d.])(?:(\d+)\s*X\s*)?(\d+(?:\.\d+)?)([GT])(?!HZ)", re.IGNORECASE)
+_COPPER: Final = re.compile(
+    r"(?<![A-Z])(CU|CR\d*|DAC|ACC|AEC|COPPER)(?![A-Z])|CU\d+M|BASE-?(CU|CR|T(?![A-Z]))", re.IGNORECASE
+)
+_MULTIMODE: Final = frozenset({"SR", "SX", "VR", "SWDM", "BIDI", "AOC"})
+_DIRECT: Final = frozenset({"CWDM", "LR", "LX", "ER"})  # below 200G: directly modulated
 
 
 def technology(media: str | None) -> int:
@@ -63,34 +71,42 @@ def technology(media: str | None) -> int:
         return Technology.UNKNOWN
     if _COPPER.search(media):
         return Technology.COPPER
-    reach = _REACH.search(media)
-    kind = reach.group(1).upper() if reach else ""
-    if kind == "SR":
+    kind = _reach(media)
+    if kind in _MULTIMODE:
         return Technology.VCSEL
-    if kind in {"CWDM", "LR", "ER"} and (speed_gbps(media) or 0) < _PAM4_GBPS:
+    if kind in _DIRECT and (speed_gbps(media) or 0) < _PAM4_GBPS:
         return Technology.DML
     return Technology.EML_SIPH if kind else Technology.UNKNOWN
 
 
+def _reach(media: str | None) -> str:
+    found = _REACH.search(media or "")
+    return found.group(1).upper() if found else ""
+
+
 def speed_gbps(media: str | None) -> float | None:
-    """Line rate that a media name begins with.
+    """Line rate that a media name says, of all its parts together.
 
-    >>> speed_gbps("400GBASE-DR4")
-    400.0
+    >>> speed_gbps("400GBASE-DR4"), speed_gbps("OSFP-2x400G-FR4"), speed_gbps("1.6T-DR8"), speed_gbps("AOC")
+    (400.0, 800.0, 1600.0, None)
     """
-    found = _SPEED.match(media or "")
-    return float(found.group(1)) if found else None
+    found = _SPEED.search(media or "")
+    if found is None:
+        return None
+    return int(found.group(1) or 1) * float(found.group(2)) * (1000.0 if found.group(3) in "tT" else 1.0)
 
 
-def fec_limit_log10(media: str | None, gbps: float | None) -> float:
-    """Decimal logarithm of the pre-FEC BER at which frames begin to be lost: KR4 for NRZ, KP4 for PAM4."""
+def fec_limit_log10(media: str | None, gbps: float | None, fec_mode: str | None = None) -> float:
+    """Decimal logarithm of the pre-FEC BER at which frames begin to be lost.
+
+    By the FEC where it is told, else KR4 below 200 Gb/s (NRZ) and KP4 from there on (PAM4) and for single-lambda
+    100G, which is PAM4 too.
+    """
     speed = gbps or speed_gbps(media)
-    return float(np.log10(_KR4_LIMIT if speed is not None and speed < _PAM4_GBPS else _KP4_LIMIT))
-
-
-def _rx_low_dbm(media: str | None) -> float:
-    reach = _REACH.search(media or "")
-    return _RX_LOW_DBM.get(reach.group(1).upper(), float("nan")) if reach else float("nan")
+    slow = speed is not None and speed < _PAM4_GBPS and _reach(media) not in {"DR", "FR"}
+    if told := re.search(r"KP4|544|KR4|528", fec_mode or "", re.IGNORECASE):
+        slow = told.group(0).upper() in {"KR4", "528"}
+    return float(np.log10(_KR4_LIMIT if slow else _KP4_LIMIT))
 
 
 @dataclass(frozen=True)
@@ -107,26 +123,37 @@ class Installations:
 def installation_table(modules: pl.DataFrame) -> Installations:
     """Limits and technology of every installation, with fall-backs by media where the module gives no limit.
 
-    A limit that no module can have (all of a kind equal, warning outside alarm) is treated as not given.
+    Limits that no module can have (low not below high, warning outside alarm) are treated as not given.
     """
     media = [*modules["media"].to_list(), None]
     given = modules.select(LIMITS).cast(pl.Float32).to_numpy()
-    table = np.vstack([given, np.full((1, len(LIMITS)), np.nan, np.float32)])
+    table = _plausible(np.vstack([given, np.full((1, len(LIMITS)), np.nan, np.float32)]))
     limits = {name: np.ascontiguousarray(table[:, j]) for j, name in enumerate(LIMITS)}
     low = _either(limits["rx_power_low_warn_dbm"], limits["rx_power_low_alarm_dbm"])
-    limits["rx_low"] = _either(low, np.array([_rx_low_dbm(m) for m in media], np.float32))
+    limits["rx_low"] = _either(low, np.array([_RX_LOW_DBM.get(_reach(m), np.nan) for m in media], np.float32))
     limits["tx_low"] = _either(limits["tx_power_low_warn_dbm"], limits["tx_power_low_alarm_dbm"])
-    limits["bias_high"] = _either(limits["tx_bias_high_warn_ma"], limits["tx_bias_high_alarm_ma"])
+    bias = _either(limits["tx_bias_high_warn_ma"], limits["tx_bias_high_alarm_ma"])
+    limits["bias_high"] = np.where(bias > 0, bias, np.float32(np.nan))
     limits["temp_high"] = _either(limits["temperature_high_warn_c"], limits["temperature_high_alarm_c"])
-    speeds: Sequence[float | None] = [*modules["speed_gbps"].to_list(), None]
-    gbps = [s or speed_gbps(m) for s, m in zip(speeds, media, strict=True)]
+    given_gbps: Sequence[float | None] = [*modules["speed_gbps"].to_list(), None]
+    gbps = [s if s is not None and s > 0 else speed_gbps(m) for s, m in zip(given_gbps, media, strict=True)]
+    modes: Sequence[str | None] = [*modules["fec_mode"].to_list(), None]
     return Installations(
         modules,
         limits,
-        np.array([fec_limit_log10(m, s) for m, s in zip(media, gbps, strict=True)], np.float32),
+        np.array([fec_limit_log10(*facts) for facts in zip(media, gbps, modes, strict=True)], np.float32),
         np.array([technology(m) for m in media], np.float32),
         np.array([np.nan if s is None else s for s in gbps], np.float32),
     )
+
+
+def _plausible(table: Floats) -> Floats:
+    """Columns as `LIMITS`, quantity by quantity; those of a quantity are NaN where they contradict each other."""
+    quantities = np.where(np.isfinite(table), table, np.float32(np.nan)).reshape(table.shape[0], -1, 4)
+    low_warn, low_alarm, high_warn, high_alarm = np.moveaxis(quantities, 2, 0)
+    wrong = (low_alarm > low_warn) | (high_warn > high_alarm)
+    wrong |= np.fmax(low_warn, low_alarm) >= np.fmin(high_warn, high_alarm)
+    return np.where(wrong[..., None], np.float32(np.nan), quantities).reshape(table.shape)
 
 
 def _either(first: Floats, second: Floats) -> Floats:
@@ -149,8 +176,8 @@ def log_ber_from_counter(grown: Floats, seconds: Floats, gbps: Floats) -> Floats
         return np.where(seconds > 0, np.log10(np.maximum(grown, 0.5) / bits), np.nan).astype(np.float32)
 
 
-def first_passage(margin: Floats, slope_per_day: Floats, sigma: Floats, slope_sigma: Floats, hours: float) -> Floats:
-    """P(a quantity that drifts as it does now crosses its limit within `hours`), from level, slope and their errors.
+def passage_deviates(margin: Floats, slope_per_day: Floats, sigma: Floats, slope_sigma: Floats, hours: float) -> Floats:
+    """Standard deviates by which a quantity that drifts on as it does is beyond its limit in `hours`.
 
     The quantity is taken to move on along its fitted line; the error of the extrapolated level is the noise and
     the slope's error over the horizon, added as normal deviates.
@@ -158,13 +185,18 @@ def first_passage(margin: Floats, slope_per_day: Floats, sigma: Floats, slope_si
     Args:
         margin: distance to the limit, positive while inside.
         slope_per_day: movement towards the limit.
-        sigma: standard deviation of one hourly value about the line, in the unit of `margin`.
+        sigma: standard deviation of one hourly value about the line, in the unit of `margin`; above 0.
         slope_sigma: standard error of the slope.
         hours: horizon.
 
     Returns:
-        Probability; NaN where margin or slope is.
+        Deviates, clipped to 30 either way; NaN where margin or slope is.
     """
-    days = hours / 24.0
-    spread = np.sqrt(sigma**2 + (slope_sigma * days) ** 2 + 1e-6)
-    return ndtr((slope_per_day * days - margin) / spread).astype(np.float32)
+    days = np.float32(hours / 24.0)
+    deviates: Floats = np.clip((slope_per_day * days - margin) / np.hypot(sigma, slope_sigma * days), -30, 30)
+    return deviates
+
+
+def first_passage(margin: Floats, slope_per_day: Floats, sigma: Floats, slope_sigma: Floats, hours: float) -> Floats:
+    """P(the quantity is beyond its limit in `hours`): the normal probability of `passage_deviates`."""
+    return ndtr(passage_deviates(margin, slope_per_day, sigma, slope_sigma, hours)).astype(np.float32)

@@ -2,24 +2,29 @@
 
 import hashlib
 import inspect
+import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import groupby
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features import catalogue, history, kernels, look, physics, tiles
+from features import baseline_kernels, catalogue, history, kernels, look, physics, tile_kernels, tiles
+from features import cube as cubes
+from features import fleet as fleets
 from features.catalogue import CATALOGUE, Feature
 from features.cube import PORT, Cube, LakeTiles
 from features.fleet import Fleet
 from features.history import History
 from features.look import REACH, Look
 
-__all__ = ["Block", "FeaturePipeline"]
+__all__ = ["Block", "FeaturePipeline", "hourly"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -135,8 +140,9 @@ class FeaturePipeline:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of every line of code that makes a feature; a model made by other code is refused."""
-        sources = [inspect.getsource(module) for module in (catalogue, history, kernels, look, physics, tiles)]
-        sources += [inspect.getsource(inspect.getmodule(type(self)) or catalogue), *self.names]
+        modules = (baseline_kernels, catalogue, cubes, fleets, history, kernels, look, physics, tile_kernels, tiles)
+        sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
+        sources += [repr(feature) for feature in self.features]
         return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]
 
     def blocks(
@@ -155,18 +161,20 @@ class FeaturePipeline:
             progress: called with the fraction done.
         """
         done = 0
-        for group in _link_segments(fleet, at):
-            for cube, times in source.cubes(group, REACH):
-                yield self._block(cube, History(cube, fleet, times), progress or (lambda _: None))
-                done += len(times)
+        for cube, times in source.cubes(at, REACH) if at else ():
+            for group in _link_segments(fleet, times):
+                yield self._block(cube, History(cube, fleet, group))
+                done += len(group)
+                if progress:
+                    progress(done / len(at))
 
-    def _block(self, cube: Cube, past: History, progress: Callable[[float], None]) -> Block:
+    def _block(self, cube: Cube, past: History) -> Block:
         view = Look(cube, past)
         own = np.empty((cube.ports.height, len(past.at), len(self.features)), np.float32)
         for j, feature in enumerate(self.features):
             own[:, :, j] = feature.values(view)
-            progress((j + 1) / len(self.features))
-        return Block(cube, past, own, np.nan_to_num(view.state("rows", _RECENT_H)), self)
+        rows = np.fmax(view.state("rows", _RECENT_H), view.worst("rx", view.lane_sum("rows", _RECENT_H), "max"))
+        return Block(cube, past, own, np.nan_to_num(rows), self)
 
     def transform(self, source: LakeTiles, fleet: Fleet, at: datetime | Sequence[datetime]) -> pl.DataFrame:
         """One row a port that has spoken lately and time, with the features as columns.
@@ -174,13 +182,14 @@ class FeaturePipeline:
         Returns:
             Columns site, device, interface, link_id, time, then `names` as float32 (NaN is missing).
         """
-        times = [at] if isinstance(at, datetime) else list(at)
-        frames = []
+        times = [at] if isinstance(at, datetime) else sorted(set(at))
+        columns = {name: pl.String() for name in (*PORT, "link_id")} | {"time": pl.Datetime("us", "UTC")}
+        frames = [pl.DataFrame(schema=columns | dict.fromkeys(self.names, pl.Float32()))]
         for block in self.blocks(source, fleet, times):
             port, time = np.nonzero(block.present)
             keys = block.cube.ports[port].with_columns(
                 link_id=pl.Series([block.history.links[p] for p in port], dtype=pl.String),
-                time=pl.Series([block.history.at[t] for t in time], dtype=pl.Datetime("us", "UTC")),
+                time=pl.Series([block.history.at[t] for t in time.tolist()], dtype=pl.Datetime("us", "UTC")),
             )
             frames.append(keys.hstack(pl.DataFrame(block.matrix(port, time), schema=list(self.names))))
         return pl.concat(frames).sort(*PORT, "time")
@@ -189,14 +198,8 @@ class FeaturePipeline:
 def _link_segments(fleet: Fleet, at: Sequence[datetime]) -> Iterator[list[datetime]]:
     """The times, cut where a link began or ceased to exist between two of them."""
     changes = sorted({t for column in ("valid_from", "valid_to") for t in fleet.links[column].drop_nulls().to_list()})
-    group: list[datetime] = []
-    for time in at:
-        if group and any(group[-1] < change <= time for change in changes):
-            yield group
-            group = []
-        group.append(time)
-    if group:
-        yield group
+    for _, group in groupby(at, lambda time: bisect_right(changes, time)):
+        yield list(group)
 
 
 def hourly(start: datetime, end: datetime, every_h: int = 1) -> list[datetime]:

@@ -2,8 +2,9 @@
 
 A tile of hour *h* covers ``h <= time < h + 1 h``. Its ``received_at`` is that of its latest
 sample, so that "what was known at a time" is a filter. Samples that come after their hour has
-ended make a second, complete tile of the same key with a later ``received_at``; readers take the
-latest one received by then, and the first stays for whoever asks as of an earlier time.
+ended make further complete tiles of the same key with a later ``received_at``, one for each hour
+in which some came; readers take the latest one received by then, and the earlier ones stay for
+whoever asks as of an earlier time. So at each whole hour a reader sees what it would have seen then.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from features import kernels
+from features import tile_kernels
+from features.fleet import polars_schema
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, TIME, Table
 
@@ -93,9 +95,10 @@ def _table(name: str, key: tuple[str, ...], columns: list[tuple[str, pa.DataType
 
 
 def _gauge_columns(gauges: tuple[Gauge, ...]) -> list[tuple[str, pa.DataType]]:
-    return [(f"{gauge.name}_{stat}", pa.float32()) for gauge in gauges for stat in kernels.STATS]
+    return [(f"{gauge.name}_{stat}", pa.float32()) for gauge in gauges for stat in tile_kernels.STATS]
 
 
+_HOUR: Final = timedelta(hours=1)
 _PORT: Final = ("site", "device", "interface")
 LANE_TILES: Final = _table(
     "lane_tiles",
@@ -118,7 +121,8 @@ PORT_TILES: Final = _table(
 def _grouped(samples: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
     """Samples sorted, one row a key and time (the latest received), with ``hour`` and the tile number ``group``."""
     codes = [pl.col(k).cast(pl.Categorical).to_physical() if k != "lane" else pl.col(k) for k in key]
-    frame = samples.with_columns(pl.struct(codes).rank("dense").alias("series")).sort("series", "time", "received_at")
+    frame = samples.with_columns(pl.struct(codes).rank("dense").alias("series"))
+    frame = frame.sort("series", "time", "received_at", maintain_order=True)  # of equal ones the last committed wins
     last_of_time = (pl.col("series") != pl.col("series").shift(-1)) | (pl.col("time") != pl.col("time").shift(-1))
     frame = frame.filter(last_of_time.fill_null(value=True)).with_columns(hour=pl.col("time").dt.truncate("1h"))
     starts = (pl.col("series") != pl.col("series").shift()) | (pl.col("hour") != pl.col("hour").shift())
@@ -128,17 +132,17 @@ def _grouped(samples: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
 def _gauges(frame: pl.DataFrame, gauges: tuple[Gauge, ...]) -> list[pl.Series]:
     values = frame.select(gauge.expr() for gauge in gauges).to_numpy(order="c")
     bounds = [np.array([getattr(g, side) for g in gauges], np.float64) for side in ("low", "high", "jump")]
-    stats = kernels.tile_gauges(frame["group"].to_numpy(), np.ascontiguousarray(values, np.float32), *bounds)
+    stats = tile_kernels.tile_gauges(frame["group"].to_numpy(), np.ascontiguousarray(values, np.float32), *bounds)
     return [
         pl.Series(f"{gauge.name}_{stat}", stats[:, j, k]).fill_nan(None)
         for j, gauge in enumerate(gauges)
-        for k, stat in enumerate(kernels.STATS)
+        for k, stat in enumerate(tile_kernels.STATS)
     ]
 
 
 def _counters(frame: pl.DataFrame) -> list[pl.Series]:
     values = frame.select(pl.col(c).cast(pl.Float64).fill_null(float("nan")) for c in COUNTERS.values())
-    grown = kernels.tile_counters(frame["group"].to_numpy(), values.to_numpy(order="c"))
+    grown = tile_kernels.tile_counters(frame["group"].to_numpy(), values.to_numpy(order="c"))
     return [
         pl.Series(f"{c}_{part}", grown[:, j, k]).fill_nan(None)
         for j, c in enumerate(COUNTERS)
@@ -182,19 +186,25 @@ def tile_day(samples: pl.DataFrame, table: Table) -> pl.DataFrame:
         table: `LANE_TILES` or `PORT_TILES`.
 
     Returns:
-        Rows of that table; an hour with late samples has two.
+        Rows of that table; an hour with late samples has one more for each hour in which some arrived.
     """
     make = _lane_tiles if table is LANE_TILES else _port_tiles
-    if samples.is_empty():
-        return pl.DataFrame(schema=pl.from_arrow(table.schema.empty_table()).schema)  # type: ignore[union-attr]
-    end = pl.col("time").dt.truncate("1h") + timedelta(hours=1)
-    on_time = samples.filter(pl.col("received_at") <= end)
-    tiles = make(on_time) if on_time.height else None
-    if on_time.height == samples.height and tiles is not None:
-        return tiles
-    complete = make(samples)
-    late = complete.filter(pl.col("received_at") > pl.col("hour") + timedelta(hours=1))
-    return late if tiles is None else pl.concat([tiles, late])
+    end = pl.col("time").dt.truncate("1h") + _HOUR
+    # Times that are asked for are whole hours, so what arrives within an hour becomes visible at its end.
+    seen = samples.with_columns(end=end, known=pl.max_horizontal(end, _hour_after(pl.col("received_at"))))
+    versions = [pl.DataFrame(schema=polars_schema(table))]
+    if (on_time := seen.filter(pl.col("known") == pl.col("end"))).height:
+        versions.append(make(on_time))
+    for receipt in seen.filter(pl.col("known") > pl.col("end"))["known"].unique().sort():
+        hours = seen.filter(pl.col("known") == receipt).select(*_PORT, "end").unique()
+        versions.append(make(seen.filter(pl.col("known") <= receipt).join(hours, on=[*_PORT, "end"], how="semi")))
+    tiles = pl.concat(versions)
+    return tiles.unique([*table.key, "received_at", "rows"], keep="first", maintain_order=True)
+
+
+def _hour_after(time: pl.Expr) -> pl.Expr:
+    """The whole hour at or after a time."""
+    return (time - timedelta(microseconds=1)).dt.truncate("1h") + _HOUR
 
 
 _SOURCES: Final = ((LANE_TILES, LANE_SAMPLES), (PORT_TILES, PORT_SAMPLES))
@@ -211,7 +221,7 @@ def update_tiles(lake: Lake, *, now: datetime | None = None, progress: Callable[
     Returns:
         Number of tiles written.
     """
-    open_hour = (now or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
+    open_hour = (now or datetime.now(UTC)).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     work = [(tiles, source, day) for tiles, source in _SOURCES for day in lake.dates(source)]
     written = 0
     for i, (tiles, source, day) in enumerate(work):
@@ -230,8 +240,17 @@ def _update_day(lake: Lake, tiles: Table, source: Table, day: date, open_hour: d
     if lake.has_transaction(tiles, transaction):
         return 0
     fresh = tile_day(lake.scan(source, since=start, until=end).collect(), tiles)
-    known = lake.scan(tiles, since=start, until=end, columns=[*tiles.key, "received_at", "rows"]).collect()
+    known = lake.scan(tiles, since=start, until=end).collect()
     if known.height:
-        fresh = fresh.join(known, on=[*tiles.key, "received_at", "rows"], how="anti", nulls_equal=True)
+        fresh = _news(fresh, known, tiles)
     lake.append(tiles, fresh, transaction=transaction)
     return fresh.height
+
+
+def _news(fresh: pl.DataFrame, known: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Tiles that say something new: compaction takes superseded samples away, never what was said of them."""
+    version = [*table.key, "received_at"]
+    fuller = known.group_by(version).agg(pl.col("rows").max().alias("known_rows"))
+    fresh = fresh.join(known, on=fresh.columns, how="anti", nulls_equal=True)
+    fresh = fresh.join(fuller, on=version, how="left", maintain_order="left")
+    return fresh.filter(pl.col("rows") >= pl.col("known_rows").fill_null(0)).drop("known_rows")
