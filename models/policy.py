@@ -26,6 +26,8 @@ ACT_BUDGET: Final = 0.1
 """The same for `act`: what a drain may rest on."""
 _FALSE_PER_FAILURE: Final = 0.5
 """However many failures there are, no more false alarms than this for each."""
+_ALL_BUT: Final = 0.96
+"""F1 this near its best is as good: the difference is within counting error, the false alarms saved are real."""
 _LEADS_H: Final = (1.0, 24.0)
 _WEEK_H: Final = 168
 _TAIL: Final = 50
@@ -241,7 +243,7 @@ def fit_policy(unseen: Unseen, *, watch_budget: float = WATCH_BUDGET, act_budget
 
 
 def _best_count(peaks: Floats, found: Sequence[Floats], least: float, most: float) -> float:
-    """False alarms, between `least` and `most`, at which F1 summed over the leads is highest."""
+    """The fewest false alarms, between `least` and `most`, at which F1 summed over the leads is all but highest."""
     counts = np.unique(np.clip(np.geomspace(max(least, 0.1), max(most, 0.1), 25), least, most))
 
     def f1(count: float) -> float:
@@ -249,7 +251,8 @@ def _best_count(peaks: Floats, found: Sequence[Floats], least: float, most: floa
         right = [float((levels >= limit).sum()) for levels in found]
         return sum(2 * r / max(r + count + levels.size, 1e-9) for r, levels in zip(right, found, strict=True))
 
-    return float(max(counts, key=f1))
+    worth = {float(count): f1(count) for count in counts}
+    return min(count for count, value in worth.items() if value >= _ALL_BUT * max(worth.values()))
 
 
 def _crossed(peaks: Floats, allowed: float) -> float:
