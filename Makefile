@@ -30,7 +30,7 @@ serve: .venv/runtime.stamp ## serve alarms and risks over HTTP (ARGS=--port=9000
 	@$(BIN)/forelight serve $(ARGS)
 
 test: check ## lint, types and all tests (ARGS=tests/ingest: only these)
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: lint types ## lint, formatting and types
 
