@@ -38,7 +38,7 @@ def _commands() -> list[str]:
 def _variables() -> list[str]:
     """Environment variables that the code names; the collector's own are the operator's choice."""
     code = "".join(file.read_text(encoding="utf-8") for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
-    return sorted(set(re.findall(r"\b(?:FORELIGHT|MLFLOW|NUMBA)_[A-Z_]*[A-Z]\b", code)))
+    return sorted(set(re.findall(r"\b(?:FORELIGHT|MLFLOW|NUMBA|OMP)_[A-Z_]*[A-Z]\b", code)))
 
 
 def _targets() -> list[str]:
