@@ -160,7 +160,7 @@ def _states(ports: pl.DataFrame, where: tuple[Ints, Ints], shape: tuple[int, int
             _scatter(ports[f"{counter}_{part}"], where, shape, np.float64) for part in _COUNTER_PARTS
         )
         states[counter] = kernels.growth(first, last, within, CARRY_H)
-    counted = np.where(np.isnan(states["corrected"]), np.float32(np.nan), states.pop("last_s"))
+    counted = np.where(np.isnan(states["corrected"]), np.float32(np.nan), states["last_s"])
     return {**states, "corrected_s": kernels.elapsed(counted, CARRY_H)}
 
 

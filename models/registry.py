@@ -4,6 +4,7 @@ Local stores are SQLite below FORELIGHT_HOME; artefacts are LightGBM text and JS
 MLflow keeps is code of this project plus those files: no pickle is written or read.
 """
 
+import logging
 import os
 import tempfile
 from collections.abc import Mapping
@@ -48,6 +49,8 @@ class Registry:
     def __init__(self, tracking_uri: str, artifact_root: Path, name: str = NAME) -> None:
         import mlflow
 
+        for noisy in ("mlflow", "alembic"):  # they tell of every table they create
+            logging.getLogger(noisy).setLevel(logging.WARNING)
         self._mlflow = mlflow
         self._name = name
         self._root = artifact_root
@@ -82,6 +85,7 @@ class Registry:
                     python_model=str(Path(__file__).with_name("mlflow_model.py")),
                     artifacts={_FOLDER: str(Path(folder, _FOLDER))},
                     signature=_signature(artifact),
+                    input_example=_example(artifact),
                     pip_requirements=["forelight"],
                 )
             version = mlflow.register_model(info.model_uri, self._name, await_registration_for=0)
@@ -197,3 +201,10 @@ def _signature(artifact: Artifact) -> Any:
     inputs = Schema([ColSpec("double", name, required=False) for name in artifact.model.names])
     outputs = Schema([ColSpec("double", f"risk_{hours}h") for hours in HORIZONS_H])
     return ModelSignature(inputs, outputs)
+
+
+def _example(artifact: Artifact) -> Any:
+    """One row without readings: what a caller has to send."""
+    import pandas as pd
+
+    return pd.DataFrame([[0.0] * len(artifact.model.names)], columns=list(artifact.model.names))

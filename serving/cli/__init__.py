@@ -5,18 +5,38 @@ Each command is a module beside this one, imported only when it is run, so that
 Exit codes: 0 done, 1 the work failed (one clear line on stderr), 2 usage.
 """
 
+import os
 import sys
+import tempfile
+from pathlib import Path
 
 from ingest.errors import ForelightError
 from serving.cli.app import app
+from serving.settings import Settings
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command line; a failure is one line on stderr and exit code 1."""
+    _prepare()
     try:
         app()
     except ForelightError as error:
         print(f"forelight: {error}", file=sys.stderr)  # noqa: T201 - the one place that speaks to stderr
         sys.exit(1)
+
+
+def _prepare() -> None:
+    """Settings of libraries that must stand in the environment before they are imported.
+
+    numba needs a folder it can write to (a read-only installation has none); idle OpenMP threads should sleep.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        cache = Settings.from_env().home / "cache" / "numba"
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            cache = Path(tempfile.gettempdir(), "forelight-numba")
+        os.environ["NUMBA_CACHE_DIR"] = str(cache)

@@ -1,0 +1,151 @@
+"""``forelight demo``: a small synthetic fleet end to end, from live polls to alarms that are served.
+
+Everything is real but the fleet: switches answer SNMP on loopback, history comes through the import,
+the model goes through MLflow, alarms through the store. Numbers printed are of synthetic data.
+"""
+
+import asyncio
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from data_samples import FleetConfig, generate
+from data_samples.switches import SimulatedSwitches, SimulatorError, write_recordings
+from features.fleet import Fleet
+from ingest.config import load_config
+from ingest.errors import ServingError
+from ingest.exports import import_export
+from ingest.installed import Installations
+from ingest.lake import Lake
+from ingest.poller import Poller, Sweep
+from ingest.schema import MODULES
+from models.alarm import alarm_frame
+from models.registry import Registry
+from models.report import write_report
+from models.scorecard import Scorecard, scorecard_table
+from serving.backtesting import judged, walked
+from serving.cli import serve as server
+from serving.cli.progress import step
+from serving.scorer import Scoring, score_fleet
+from serving.settings import Settings
+from serving.store import AlarmStore
+from serving.training import fresh_tiles, newest_hour, trained
+
+__all__ = ["run"]
+
+_LINKS: Final = 300
+_DAYS: Final = 40
+_TEST_DAYS: Final = 13
+_SEED: Final = 2026
+_SYNTHETIC: Final = "Synthetic fleet: these numbers tell that the chain works, not how well it does on yours."
+
+
+def run(*, serve: bool, port: int) -> None:
+    """Run the demo below ``FORELIGHT_HOME/demo``; what an earlier one left there is removed.
+
+    Args:
+        serve: serve the result until Ctrl-C.
+        port: to serve at.
+
+    Raises:
+        ServingError: the simulated switches do not start.
+    """
+    home = Settings.from_env().home / "demo"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    overridden = ("FORELIGHT_LAKE_URI", "FORELIGHT_DATABASE_URL", "MLFLOW_TRACKING_URI")
+    for name in overridden:  # a demo touches nobody's lake, database or registry
+        os.environ.pop(name, None)
+    os.environ["FORELIGHT_HOME"] = str(home)
+    settings = Settings.from_env()
+    console = Console()
+    lake = Lake(settings.lake_uri)
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    _history(home, lake, now)
+    _live(home, lake, console)
+    cards, scoring = _learn(settings, lake)
+    console.print(scorecard_table(*cards, title=f"Back-test of the last {_TEST_DAYS} days"))
+    console.print(_SYNTHETIC)
+    console.print(
+        f"scored {scoring.run.modules_scored} modules at {scoring.run.at:%Y-%m-%d %H:%M}Z "
+        f"({scoring.run.modules_unknown} unknown), {scoring.applied.raised} alarms open",
+        highlight=False,
+    )
+    console.print(f"report: {home / 'backtest.html'}", highlight=False, soft_wrap=True)
+    if serve:
+        server.run(host="127.0.0.1", port=port)
+
+
+def _history(home: Path, lake: Lake, now: datetime) -> None:
+    """Generate a fleet whose history ends now, and import it."""
+    quarter = now.replace(minute=now.minute - now.minute % 15)
+    config = FleetConfig(links=_LINKS, days=_DAYS, seed=_SEED, start=quarter - timedelta(days=_DAYS))
+    with step(f"synthetic fleet, {_LINKS} links") as progress:
+        generate(home / "export", config, progress)
+    with step("importing its history") as progress:
+        import_export(
+            home / "export",
+            lake,
+            quarantine=home / "quarantine",
+            progress=lambda _file, done, total: progress(done / max(total, 1)),
+        )
+
+
+def _live(home: Path, lake: Lake, console: Console) -> None:
+    """Poll simulated switches of the fleet over SNMP into the same lake."""
+    try:
+        recordings = write_recordings(home / "switches", home / "export")
+        with step("live SNMP polls"), SimulatedSwitches(recordings) as switches:
+            config = home / "forelight.toml"
+            config.write_text(_targets(switches), encoding="utf-8")
+            sweep = asyncio.run(_sweep(config, lake))
+    except SimulatorError as error:
+        msg = f"simulated switches: {error}"
+        raise ServingError(msg) from None
+    for poll in sweep.polls:
+        said = poll.error or f"{len(poll.lanes)} lanes, {len(poll.ports)} ports by {poll.profile}"
+        console.print(f"  {poll.target.device}: {said}", highlight=False)
+
+
+def _targets(switches: SimulatedSwitches) -> str:
+    """A configuration as an operator would write it."""
+    parts = ["[collect]\ninterval_s = 60\n"]
+    for each in switches.recordings:
+        os.environ[f"DEMO_{each.device.upper()}_COMMUNITY"] = each.community
+        parts.append(
+            f'[[target]]\ndevice = "{each.device}"\naddress = "{switches.host}"\nport = {switches.port}\n'
+            f'protocol = "snmp"\n[target.snmp]\nversion = "2c"\n'
+            f'community_env = "DEMO_{each.device.upper()}_COMMUNITY"\n'
+        )
+    return "\n".join(parts)
+
+
+async def _sweep(config: Path, lake: Lake) -> Sweep:
+    poller = Poller(load_config(config), lake, Installations.of(lake.latest(MODULES).collect().to_dicts()))
+    try:
+        return await poller.sweep()
+    finally:
+        poller.close()
+
+
+def _learn(settings: Settings, lake: Lake) -> tuple[list[Scorecard], Scoring]:
+    """Train on the older part, back-test on the newer, register, score the newest hour."""
+    fresh_tiles(lake, step)
+    end = newest_hour(lake)
+    split = end - timedelta(days=_TEST_DAYS)
+    artifact = trained(lake, split, step)
+    fleet = Fleet.load(lake)
+    alarms = alarm_frame(walked(lake, fleet, artifact, (split, end), 1, step).alarms)
+    alarms.write_csv(settings.home / "alarms.csv", datetime_format="%Y-%m-%dT%H:%M:%SZ")
+    cards = judged(lake, fleet, alarms, (split, end), step)
+    write_report(settings.home / "backtest.html", cards, note=_SYNTHETIC)
+    with step("MLflow"):
+        registry = Registry(settings.tracking_uri, settings.artifact_root)
+        registry.log(artifact, cards[0].metrics(), {"report": settings.home / "backtest.html"})
+        champion = registry.champion()
+    with AlarmStore(settings.database_url) as store, step("scoring"):
+        return cards, score_fleet(lake, store, champion, end)
