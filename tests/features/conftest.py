@@ -4,11 +4,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
+from features.cube import PORT, Cube, hour_index
 from features.fleet import Fleet, polars_schema
-from features.tiles import update_tiles
+from features.tiles import COUNTERS, update_tiles
 from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
@@ -97,3 +100,42 @@ def _port_rows() -> Rows:
 def _quarters() -> Callable[[datetime, int], list[datetime]]:
     """Times a quarter of an hour apart."""
     return lambda start, count: [start + timedelta(minutes=15 * i) for i in range(count)]
+
+
+_LANE_SERIES = ("tx_mean", "rx_mean", "rx_min", "bias_mean", "ber_mean", "rx_dark", "rows")
+_PORT_SERIES = ("temp_mean", "volt_mean", "volt_min", "pber_mean", "rows", "down", "admin_down", "los", "fault")
+
+
+@pytest.fixture(name="make_cube", scope="session")
+def _make_cube() -> Callable[..., Cube]:
+    """Makes a cube of ports, each of one lane unless `lanes` says more, in which nothing was read unless it is given.
+
+    Takes start, ports ("device:interface", sorted), hours, lanes (the port of each), serials, and series by name:
+    "lane_rx_mean", "temp_mean" and so on, whatever has the shape (lanes or ports, hours) or becomes it.
+    """
+
+    def make(
+        start: datetime,
+        ports: list[str],
+        hours: int,
+        lanes: list[int] | None = None,
+        serials: list[list[int]] | None = None,
+        **series: NDArray[np.float32] | float,
+    ) -> Cube:
+        owner = np.array(range(len(ports)) if lanes is None else lanes, np.int64)
+        names = [("default", *port.split(":")) for port in ports]
+
+        def dense(rows: int, value: NDArray[np.float32] | float) -> NDArray[np.float32]:
+            return np.ascontiguousarray(np.broadcast_to(np.asarray(value, np.float32), (rows, hours)))
+
+        nothing = float("nan")
+        return Cube(
+            hour_index(start),
+            pl.DataFrame(names, schema=list(PORT), orient="row"),
+            owner,
+            {c: dense(owner.size, series.pop(f"lane_{c}", nothing)) for c in _LANE_SERIES},
+            {c: dense(len(ports), series.pop(c, nothing)) for c in (*_PORT_SERIES, *COUNTERS, "corrected_s")},
+            np.array(serials if serials is not None else np.full((len(ports), hours), -1), np.int32),
+        )
+
+    return make

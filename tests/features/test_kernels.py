@@ -1,0 +1,375 @@
+"""The kernels against plain NumPy in float64: tiles, windows, baselines, counters, lanes and devices."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from numpy.typing import NDArray
+
+from features.baseline_kernels import baselines
+from features.kernels import elapsed, growth, lines, medians, of_lanes, windows
+from features.tile_kernels import STATS, tile_counters, tile_gauges
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+KINDS = {"mean": 0, "min": 1, "max": 2, "sum": 3, "last": 4}
+NAN = float("nan")
+
+READINGS = st.one_of(st.just(NAN), st.floats(-30, 5, width=32), st.sampled_from([-40.0, 1e9, 193e12, 1e-3]))
+SERIES = arrays.arrays(
+    np.float32, st.tuples(st.integers(1, 3), st.integers(1, 60)), elements=st.floats(-20, 20, width=32) | st.just(NAN)
+)
+
+
+def _tile(values: list[float], low: float = -39.5, high: float = 10.0, jump: float = 15.0) -> dict[str, float]:
+    """The one tile of an hour's readings of one gauge."""
+    bounds = [np.array([bound]) for bound in (low, high, jump)]
+    out = tile_gauges(np.zeros(len(values), np.int64), np.array(values, np.float32)[:, None], *bounds)
+    return dict(zip(STATS, out[0, 0].tolist(), strict=True))
+
+
+def _grown(values: list[float]) -> list[float]:
+    """first, last, growth and largest step of an hour's readings of one counter."""
+    grown: list[float] = tile_counters(np.zeros(len(values), np.int64), np.array(values)[:, None])[0, 0].tolist()
+    return grown
+
+
+# ---- tiles of gauges -------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(READINGS, min_size=1, max_size=9), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=60)
+def test_a_tile_is_what_numpy_says_of_the_readings_that_mean_something(hours: list[list[float]]) -> None:
+    """Without the jump rule: gaps, hours without a reading, states and impossible values."""
+    group = np.repeat(np.arange(len(hours)), [len(hour) for hour in hours])
+    values = np.array([x for hour in hours for x in hour], np.float32)[:, None]
+
+    out = tile_gauges(group, values, np.array([-39.5]), np.array([10.0]), np.array([np.inf]))
+
+    assert (len(hours), 1, 6) == out.shape
+    for hour, tile in zip(hours, out[:, 0], strict=True):
+        seen = np.array([x for x in hour if -39.5 <= x <= 10.0], np.float32).astype(np.float64)
+        assert seen.size == tile[0]
+        if seen.size == 0:
+            assert np.isnan(tile[1:]).all()
+            continue
+        expected = [seen.mean(), ((seen - seen.mean()) ** 2).sum(), seen.min(), seen.max(), seen[-1]]
+        np.testing.assert_allclose(tile[1:], expected, rtol=2e-6, atol=1e-5)
+
+
+def test_huge_levels_keep_their_small_noise() -> None:
+    """An optical frequency: float64 inside, so m2 is exact to what float32 readings can show."""
+    values = np.array([193.1e12, 193.1e12 + 5e7, 193.1e12 - 5e7, 193.1e12 + 2e7], np.float32).astype(np.float64)
+
+    tile = _tile(values.tolist(), high=1e15, jump=np.inf)
+
+    assert np.float32(values.mean()) == tile["mean"]
+    assert ((values - values.mean()) ** 2).sum() == pytest.approx(tile["m2"], rel=1e-6)
+
+
+def test_noise_of_a_thousandth_survives_a_glitch_of_a_billion() -> None:
+    noise = [0.001, -0.002, 0.0015, 0.0005]
+
+    tile = _tile([*noise[:2], 1e9, *noise[2:]], high=1e12, jump=15.0)
+
+    assert 4 == tile["n"]
+    assert np.mean(noise) == pytest.approx(tile["mean"], abs=1e-9)
+    assert np.var(noise) * 4 == pytest.approx(tile["m2"], rel=1e-5)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_glitch_is_left_out_wherever_it_stands(place: int) -> None:
+    values = [-2.0, -2.1, -2.0, -2.1]
+    values.insert(place, -25.0)
+
+    tile = _tile(values)
+
+    assert 4 == tile["n"]
+    assert -2.1 == pytest.approx(tile["min"])
+
+
+def test_a_step_is_no_glitch() -> None:
+    assert 6 == _tile([-2.0, -2.0, -2.0, -25.0, -25.0, -25.0])["n"]
+
+
+def test_two_readings_do_not_tell_which_one_is_the_glitch() -> None:
+    assert 2 == _tile([-2.0, -25.0])["n"]
+
+
+def test_no_light_is_a_state_and_no_level() -> None:
+    tile = _tile([-40.0, -3.0, -40.0, -3.5])
+
+    assert (2, -3.5) == (tile["n"], tile["min"])
+
+
+def test_no_samples_make_no_tiles() -> None:
+    empty = np.empty((0, 2), np.float32)
+
+    assert (0, 2, 6) == tile_gauges(np.empty(0, np.int64), empty, *np.zeros((3, 2))).shape
+    assert (0, 2, 4) == tile_counters(np.empty(0, np.int64), empty.astype(np.float64)).shape
+
+
+# ---- counters --------------------------------------------------------------------------------
+
+
+def test_a_counter_grows_by_the_sum_of_its_steps() -> None:
+    assert [10.0, 25.0, 15.0, 9.0] == _grown([10, 12, NAN, 16, 25])
+
+
+def test_a_reset_counts_what_stands_after_it() -> None:
+    assert [100.0, 9.0, 109.0 - 100.0 + 0.0, 7.0] == _grown([100, 7, 9])
+
+
+def test_a_counter_at_the_edge_of_32_bits_wraps_without_a_huge_step() -> None:
+    assert 5.0 == _grown([2**32 - 2, 5])[3]
+
+
+def test_a_counter_never_read_has_no_growth() -> None:
+    assert np.isnan(_grown([NAN, NAN])).all()
+
+
+@given(st.lists(st.integers(0, 2**53) | st.none(), min_size=1, max_size=20))
+@settings(deadline=None, max_examples=60)
+def test_growth_of_pieces_and_the_steps_between_them_is_growth_of_the_whole(readings: list[int | None]) -> None:
+    values = [NAN if x is None else float(x) for x in readings]
+    whole = _grown(values)
+    parts = [_grown(values[i : i + 3]) for i in range(0, len(values), 3)]
+    first, last, within = (np.array([[part[k] for part in parts]]) for k in range(3))
+
+    hourly = growth(first, last, within, 48)
+
+    if np.isnan(whole[2]):
+        assert np.isnan(hourly).all()
+    else:
+        assert whole[2] == pytest.approx(float(np.nansum(hourly.astype(np.float64))), rel=1e-6)
+
+
+def test_small_steps_of_a_huge_counter_are_exact() -> None:
+    """float32 would lose them: it knows a counter at 1e13 to a million only."""
+    first, last = np.array([[1e13, 1e13 + 5]]), np.array([[1e13 + 2, 1e13 + 9]])
+
+    assert [[2.0, 7.0]] == growth(first, last, last - first, 48).tolist()
+
+
+def test_the_step_across_a_gap_counts_up_to_the_carry() -> None:
+    row = np.full((1, 60), NAN)
+    row[0, 0], row[0, 48], row[0, 59] = 100.0, 130.0, 131.0
+    later = row.copy()
+    later[0, 48] = NAN
+
+    assert 30.0 == growth(row, row, np.zeros_like(row), 48)[0, 48]
+    assert 0.0 == growth(later, later, np.zeros_like(row), 48)[0, 59]
+
+
+def test_seconds_are_counted_between_newest_readings() -> None:
+    last_s = np.array([[2700.0, NAN, 900.0, 2700.0]], np.float32)
+
+    seconds = elapsed(last_s, 2)
+
+    assert [2 * 3600 - 1800.0, 3600 + 1800.0] == seconds[0, 2:].tolist()
+    assert np.isnan(seconds[0, :2]).all()
+
+
+@given(st.integers(0, 5000), st.lists(st.integers(0, 3_599_999), min_size=3, max_size=3))
+@settings(deadline=None, max_examples=40)
+def test_seconds_do_not_depend_on_where_the_array_begins(hours_before: int, last_ms: list[int]) -> None:
+    near = (np.array([last_ms]) / 1000.0).astype(np.float32)
+    far = np.concatenate([np.full((1, hours_before), np.nan, np.float32), near], axis=1)
+
+    assert np.array_equal(elapsed(near, 48), elapsed(far, 48)[:, hours_before:], equal_nan=True)
+
+
+# ---- windows ---------------------------------------------------------------------------------
+
+
+def _window(x: Floats, at: int, hours: int) -> NDArray[np.float64]:
+    piece = x[max(at - hours, 0) : max(at, 0)].astype(np.float64)
+    seen: NDArray[np.float64] = piece[~np.isnan(piece)]
+    return seen
+
+
+@given(SERIES, st.integers(1, 24), st.lists(st.integers(0, 70), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=80)
+def test_windows_are_what_numpy_says(x: Floats, hours: int, at: list[int]) -> None:
+    plain: dict[str, Callable[[NDArray[np.float64]], float]] = {
+        "mean": np.mean,
+        "min": np.min,
+        "max": np.max,
+        "sum": np.sum,
+        "last": lambda seen: float(seen[-1]),
+    }
+    for kind, number in KINDS.items():
+        out = windows(x, np.array(at, np.int64), hours, number)
+        for s in range(x.shape[0]):
+            for k, time in enumerate(at):
+                seen = _window(x[s], time, hours)
+                expected = plain[kind](seen) if seen.size else NAN
+                np.testing.assert_allclose(out[s, k], expected, rtol=1e-6, atol=1e-6, err_msg=kind)
+
+
+@given(SERIES, st.integers(1, 24), st.lists(st.integers(0, 60), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=80)
+def test_lines_are_the_least_squares_fit(x: Floats, hours: int, at: list[int]) -> None:
+    slope, scatter = lines(x, np.array(at, np.int64), hours)
+    for s in range(x.shape[0]):
+        for k, time in enumerate(at):
+            t = np.arange(max(time - hours, 0), min(time, x.shape[1]))
+            y = x[s, t].astype(np.float64)
+            t, y = t[~np.isnan(y)], y[~np.isnan(y)]
+            if 2 * y.size < hours or y.size < 3:
+                assert np.isnan([slope[s, k], scatter[s, k]]).all()
+                continue
+            fit = np.polyfit(t - t.mean(), y, 1)
+            residual = y - np.polyval(fit, t - t.mean())
+            np.testing.assert_allclose(slope[s, k], 24 * fit[0], rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(scatter[s, k], np.sqrt((residual**2).sum() / (y.size - 2)), rtol=1e-5, atol=1e-4)
+
+
+@given(SERIES, st.integers(0, 59), st.integers(1, 24))
+@settings(deadline=None, max_examples=60)
+def test_a_window_reads_nothing_at_or_after_its_time(x: Floats, at: int, hours: int) -> None:
+    future = x.copy()
+    future[:, at:] = 1e9
+    times = np.array([at], np.int64)
+
+    for kind in KINDS.values():
+        assert np.array_equal(windows(x, times, hours, kind), windows(future, times, hours, kind), equal_nan=True)
+    assert np.array_equal(lines(x, times, hours), lines(future, times, hours), equal_nan=True)
+
+
+def test_a_glitch_before_the_window_leaves_no_trace() -> None:
+    rng = np.random.default_rng(1)
+    clean = (1e-3 * rng.standard_normal((1, 200))).astype(np.float32)
+    dirty = clean.copy()
+    dirty[0, 10] = 1e9
+    at = np.arange(35, 200)
+
+    for kind in KINDS.values():
+        assert np.array_equal(windows(clean, at, 24, kind), windows(dirty, at, 24, kind))
+    assert np.array_equal(lines(clean, at, 24), lines(dirty, at, 24))
+
+
+@given(SERIES, st.integers(1, 24), st.integers(0, 30))
+@settings(deadline=None, max_examples=40)
+def test_a_window_is_bit_equal_alone_among_many_and_in_a_longer_array(x: Floats, hours: int, before: int) -> None:
+    at = np.arange(hours, x.shape[1] + 1)
+    longer = np.concatenate([np.ones((x.shape[0], before), np.float32), x], axis=1)
+    for kind in KINDS.values():
+        many = windows(x, at, hours, kind)
+        for k, time in enumerate(at):
+            alone = windows(longer, np.array([time + before]), hours, kind)
+            assert np.array_equal(many[:, [k]], alone, equal_nan=True)
+
+
+# ---- baselines -------------------------------------------------------------------------------
+
+
+def _baselines(x: Floats, at: Ints, epoch: Ints, guard: int = 24, reach: int = 48, enough: int = 12) -> Floats:
+    every = np.arange(x.shape[0])
+    return baselines(x, at, np.broadcast_to(epoch, (x.shape[0], at.size)).copy(), every, guard, reach, enough)
+
+
+def _centre(seen: Floats) -> list[float]:
+    wide = seen.astype(np.float64)
+    median = float(np.median(wide))
+    return [median, 1.4826 * float(np.median(np.abs(wide - median)))]
+
+
+LONG = arrays.arrays(
+    np.float32,
+    st.tuples(st.integers(1, 2), st.just(120)),
+    elements=st.sampled_from([NAN, -2.0, -2.1, -2.25, 0.0, -0.0, 1e9]) | st.floats(-5, 5, width=32),
+)
+
+
+@given(LONG, st.lists(st.integers(0, 130), min_size=1, max_size=8), st.integers(0, 130))
+@settings(deadline=None, max_examples=80)
+def test_a_baseline_is_median_and_mad_of_the_past_since_the_last_touch(x: Floats, times: list[int], touch: int) -> None:
+    at = np.sort(np.array(times, np.int64))
+    epoch = np.where(at >= touch, touch, 0)
+
+    out = _baselines(x, at, epoch)
+
+    for s in range(x.shape[0]):
+        for k, time in enumerate(at):
+            past = x[s, max(time - 72, epoch[k], 0) : max(time - 24, 0)]
+            seen = past[~np.isnan(past)]
+            if seen.size < 12:
+                young = x[s, max(time - 72, epoch[k], 0) : max(time - 3, 0)]
+                seen = young[~np.isnan(young)][:12]
+            if seen.size < 3:
+                assert np.isnan(out[:, s, k]).all()
+            else:
+                np.testing.assert_allclose(out[:, s, k], _centre(seen), rtol=1e-6, atol=1e-6)
+
+
+@given(LONG, st.integers(0, 130))
+@settings(deadline=None, max_examples=40)
+def test_a_baseline_is_bit_equal_alone_and_among_many(x: Floats, touch: int) -> None:
+    at = np.arange(0, 121, 5)
+    epoch = np.where(at >= touch, touch, 0)
+
+    many = _baselines(x, at, epoch)
+
+    for k in range(at.size):
+        alone = _baselines(x, at[[k]], epoch[[k]])
+        assert many[:, :, [k]].tobytes() == alone.tobytes()
+
+
+def test_the_newest_day_is_no_part_of_a_baseline() -> None:
+    x = np.zeros((1, 100), np.float32)
+    x[0, 76:] = 7.0
+
+    assert [[[0.0]], [[0.0]]] == _baselines(x, np.array([100]), np.array([0])).tolist()
+
+
+def test_a_young_installation_stands_where_its_first_hours_stood() -> None:
+    """Installed in hour 50: at 60 its first seven hours serve, at 70 its first twelve, whatever came before."""
+    x = np.full((1, 100), 9.0, np.float32)
+    x[0, 50:] = np.arange(50)
+
+    median = _baselines(x, np.array([52, 60, 70]), np.array([50, 50, 50]))[0, 0]
+
+    assert np.isnan(median[0])
+    assert [3.0, 5.5] == median[1:].tolist()
+
+
+# ---- lanes and devices -----------------------------------------------------------------------
+
+
+@given(SERIES, st.data())
+@settings(deadline=None, max_examples=60)
+def test_lanes_become_their_ports_least_greatest_and_mean(x: Floats, data: st.DataObject) -> None:
+    owner = np.sort(np.array(data.draw(st.lists(st.integers(0, 3), min_size=x.shape[0], max_size=x.shape[0]))))
+
+    for kind, plain in ((0, np.mean), (1, np.min), (2, np.max)):
+        out = of_lanes(x, owner, 4, kind)
+        for p in range(4):
+            for k in range(x.shape[1]):
+                lanes = x[owner == p, k].astype(np.float64)
+                seen = lanes[~np.isnan(lanes)]
+                np.testing.assert_allclose(out[p, k], plain(seen) if seen.size else NAN, rtol=1e-6, atol=1e-6)
+
+
+@given(arrays.arrays(np.float32, (9, 4), elements=st.floats(-9, 9, width=32) | st.just(NAN)))
+@settings(deadline=None, max_examples=60)
+def test_a_devices_common_mode_is_the_median_of_those_who_speak(x: Floats) -> None:
+    group = np.array([0, 0, 0, 0, 0, 0, 2, 2, 2])
+
+    out = medians(x, group, 4)
+
+    assert not out[6:].any()
+    for k in range(4):
+        seen = x[:6, k][~np.isnan(x[:6, k])]
+        assert np.unique(out[:6, k]).size == 1
+        np.testing.assert_allclose(out[0, k], np.median(seen.astype(np.float64)) if seen.size >= 4 else 0.0, rtol=1e-6)
+
+
+def test_silent_rows_change_no_median() -> None:
+    x = np.array([[1.0], [2.0], [4.0], [8.0]], np.float32)
+    more = np.concatenate([x, np.full((3, 1), np.nan, np.float32)])
+
+    assert 3.0 == medians(x, np.zeros(4, np.int64), 4)[0, 0] == medians(more, np.zeros(7, np.int64), 4)[0, 0]
