@@ -21,7 +21,7 @@ from sklearn.model_selection import GroupKFold
 
 from ingest.errors import ModelError
 from models import boosting
-from models.base import FAULTS, HORIZONS_H, INTERVALS_H, Prediction
+from models.base import FAULTS, HORIZONS_H, INTERVALS_H, TURNED, Prediction
 from models.rows import RiskSet
 
 __all__ = ["JointModel"]
@@ -142,15 +142,29 @@ class JointModel:
         survived = np.ones(rows.shape[0])
         risk = np.empty((rows.shape[0], len(HORIZONS_H)), np.float32)
         for k in range(len(HORIZONS_H)):
-            raw = booster.predict(_with_interval(rows, np.full(rows.shape[0], k)), raw_score=True)
+            raw = np.asarray(booster.predict(_with_interval(rows, np.full(rows.shape[0], k)), raw_score=True))
             survived *= 1.0 - expit(self.slope_ * raw + self.offset_[k])
             risk[:, k] = 1.0 - survived
         return risk
 
     def _fault(self, rows: Floats) -> Floats:
+        """Judged from both ends where both speak: the two answers are averaged, each turned to this end."""
         if self.fault_ is None or rows.shape[0] == 0:
             return np.full((rows.shape[0], len(FAULTS)), 1.0 / len(FAULTS), np.float32)
-        return np.asarray(self.fault_.predict(rows), np.float32)
+        fault = np.asarray(self.fault_.predict(rows), np.float32)
+        two = rows[:, self.names.index("has_peer")] > 0
+        if two.any():
+            far = np.asarray(self.fault_.predict(rows[two][:, self._turned]), np.float32)
+            fault[two] = (fault[two] + far[:, TURNED]) / 2
+        return fault
+
+    @cached_property
+    def _turned(self) -> Ints:
+        """Columns in the order that makes of a row the row of the far end."""
+        where = {name: j for j, name in enumerate(self.names)}
+        swap = {own: far for own, far, _ in self._pairs}
+        swap |= {far: own for own, far in swap.items()}
+        return np.array([swap[where[name]] for name in self.names])
 
     @cached_property
     def _pairs(self) -> list[tuple[int, int, int]]:

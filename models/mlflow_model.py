@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import mlflow
 import pandas as pd
+from mlflow.pyfunc.model import PythonModel
 
 from models.artifact import Artifact
 from models.base import HORIZONS_H
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ServedModel"]
 
 
-class ServedModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc] # MLflow ships no types for it
+class ServedModel(PythonModel):
     """Feature rows in, risks by horizon out."""
 
     def load_context(self, context: "PythonModelContext") -> None:

@@ -168,7 +168,8 @@ def persistent(risk: Floats, need: int, of: int) -> Floats:
     padded = np.concatenate([np.zeros((risk.shape[0], of - 1), risk.dtype), np.nan_to_num(risk)], axis=1)
     stacked = np.stack([padded[:, i : i + risk.shape[1]] for i in range(of)])
     level = np.sort(stacked, axis=0)[of - need]
-    return np.minimum(level, stacked[-1])
+    lower: Floats = np.minimum(level, stacked[-1])
+    return lower
 
 
 @dataclass(frozen=True)

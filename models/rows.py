@@ -152,6 +152,6 @@ def stack(parts: Iterable[RiskSet]) -> RiskSet:
     sets = list(parts)
     arrays = ("rows", "link", "until_event_h", "event", "observed_h", "first", "weight", "time_s")
     return RiskSet(
-        *(np.concatenate([getattr(part, name) for part in sets]) for name in arrays),
-        pl.concat([part.place for part in sets]),
+        **{name: np.concatenate([getattr(part, name) for part in sets]) for name in arrays},
+        place=pl.concat([part.place for part in sets]),
     )

@@ -101,15 +101,18 @@ def training_data(
     pieces = [times[i : i + hours] for i in range(0, len(times), hours)]
     parts, hourly_parts = [], []
     for i, piece in enumerate(pieces):
-        for block in pipeline.blocks(
-            LakeTiles(lake), fleet, piece, lambda done, i=i: progress((i + done) / len(pieces))
-        ):
+        for block in pipeline.blocks(LakeTiles(lake), fleet, piece, _part(progress, i, len(pieces))):
             known = outcomes(block, events, censored, until)
             parts.append(risk_set(block, known))
             hourly_parts.append(_every_hour(block, known, times[0], model))
     rows = stack(parts)
     every = EveryHour(*(np.concatenate([getattr(p, f.name) for p in hourly_parts]) for f in fields(EveryHour)))
     return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times)
+
+
+def _part(progress: Callable[[float], None], i: int, of: int) -> Callable[[float], None]:
+    """Progress of the i-th of several equal parts."""
+    return lambda done: progress((i + done) / of)
 
 
 def _times(lake: Lake, until: datetime) -> list[datetime]:

@@ -30,7 +30,9 @@ def newest_hour(lake: Lake) -> datetime:
         msg = f"{lake.uri} holds no telemetry: collect or import some first"
         raise ModelError(msg)
     since = datetime(days[-1].year, days[-1].month, days[-1].day, tzinfo=UTC)
-    newest = lake.scan(PORT_SAMPLES, since=since, columns=["time"]).select(pl.col("time").max()).collect().item()
+    newest: datetime = (
+        lake.scan(PORT_SAMPLES, since=since, columns=["time"]).select(pl.col("time").max()).collect().item()
+    )
     hour = newest.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     return min(hour, datetime.now(UTC).replace(minute=0, second=0, microsecond=0))
 
