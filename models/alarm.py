@@ -106,7 +106,7 @@ def expected_window(at: datetime, risk: Floats) -> tuple[datetime, datetime]:
 
 
 def diagnose_all(artifact: Artifact, block: Block, ports: NDArray[np.int64], time: int) -> list[Diagnosis]:
-    """What is likely to be wrong with the links of some ports, judged from both ends where both speak.
+    """What is likely to be wrong with the links of some ports.
 
     Args:
         artifact: the model.
@@ -114,14 +114,9 @@ def diagnose_all(artifact: Artifact, block: Block, ports: NDArray[np.int64], tim
         ports: shape (n,), rows of the block's cube, each of a port that speaks.
         time: index of the history's times.
     """
-    model, far = artifact.model, block.history.peer[ports]
-    two = (far >= 0) & block.present[far, time]
-    near_rows = block.matrix(ports, np.full(ports.shape[0], time))
-    far_rows = block.matrix(far[two], np.full(int(two.sum()), time))
-    seen = model.predict(near_rows, model.names).fault
-    turned = model.predict(far_rows, model.names).fault[:, np.arange(len(FAULTS)) ^ 1]
-    seen[two] = (seen[two] + turned) / 2
-    why = reasons(model, near_rows)
+    model, rows = artifact.model, block.matrix(ports, np.full(ports.shape[0], time))
+    seen = model.predict(rows, model.names).fault
+    why = reasons(model, rows)
     named = []
     for port, fault, words in zip(ports.tolist(), seen, why, strict=True):
         near = block.cube.ports.row(port)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ingest.schema import Action, FailureType
 
-__all__ = ["ACTION_OF", "FAULTS", "HORIZONS_H", "INTERVALS_H", "FailureModel", "Fault", "Prediction"]
+__all__ = ["ACTION_OF", "FAULTS", "HORIZONS_H", "INTERVALS_H", "TURNED", "FailureModel", "Fault", "Prediction"]
 
 Floats = NDArray[np.float32]
 
@@ -49,6 +49,9 @@ FAULTS: Final = tuple(
     for here in (True, False)
 )
 """Every fault that a model tells apart, here and there next to each other."""
+
+TURNED: Final = [FAULTS.index(fault.turned()) for fault in FAULTS]
+"""Of each of `FAULTS` the place of the same fault seen from the other end."""
 
 ACTION_OF: Final = {
     FailureType.LASER_DEGRADATION: Action.REPLACE_TRANSCEIVER,
