@@ -15,7 +15,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features import baseline_kernels, catalogue, history, kernels, look, physics, tile_kernels, tiles
+from features import (
+    baseline_kernels,
+    catalogue,
+    history,
+    kernels,
+    look,
+    optics,
+    physics,
+    signals,
+    tile_kernels,
+    tiles,
+)
 from features import cube as cubes
 from features import fleet as fleets
 from features.catalogue import CATALOGUE, Feature
@@ -24,7 +35,7 @@ from features.fleet import Fleet
 from features.history import History
 from features.look import REACH, Look
 
-__all__ = ["Block", "FeaturePipeline", "hourly"]
+__all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "hourly"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -32,7 +43,7 @@ Ints = NDArray[np.int64]
 _RECENT_H: Final = 6
 """A port that has said nothing for longer has no features: its risk is unknown."""
 
-_LINK_FEATURES: Final = {
+LINK_FEATURES: Final = {
     "loss_rise_in_6h": (1, "rise of the loss of the path into this end: its Rx fell and the far Tx did not (dB)"),
     "loss_rise_out_6h": (1, "the same for the path out of this end, seen by the far receiver (dB)"),
     "flaps_both_24h": (1, "flaps seen by both ends (log1p): the link, not one port's administrator"),
@@ -41,7 +52,7 @@ _LINK_FEATURES: Final = {
 
 
 def _link_features(own: dict[str, Floats], far: dict[str, Floats]) -> list[Floats]:
-    """Columns of `_LINK_FEATURES` from the two ends' own features."""
+    """Columns of `LINK_FEATURES` from the two ends' own features."""
 
     def loss(near: dict[str, Floats], source: dict[str, Floats]) -> Floats:
         launched = np.fmin(np.nan_to_num(source["tx_min_shift_6h"]), 0)
@@ -129,18 +140,21 @@ class FeaturePipeline:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Columns of a row: own, the far end's, the link's."""
-        return (*self.own_names, *(f"peer_{name}" for name in self.own_names), *_LINK_FEATURES)
+        return (*self.own_names, *(f"peer_{name}" for name in self.own_names), *LINK_FEATURES)
 
     @cached_property
     def signs(self) -> tuple[int, ...]:
         """Of each column, whether risk can only rise (+1) or fall (-1) with it."""
         own = tuple(feature.sign for feature in self.features)
-        return (*own, *own, *(sign for sign, _ in _LINK_FEATURES.values()))
+        return (*own, *own, *(sign for sign, _ in LINK_FEATURES.values()))
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of every line of code that makes a feature; a model made by other code is refused."""
-        modules = (baseline_kernels, catalogue, cubes, fleets, history, kernels, look, physics, tile_kernels, tiles)
+        modules = (
+            *(baseline_kernels, catalogue, cubes, fleets, history, kernels, look),
+            *(optics, physics, signals, tile_kernels, tiles),
+        )
         sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
         sources += [repr(feature) for feature in self.features]
         return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]

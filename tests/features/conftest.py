@@ -103,7 +103,18 @@ def _quarters() -> Callable[[datetime, int], list[datetime]]:
 
 
 _LANE_SERIES = ("tx_mean", "rx_mean", "rx_min", "bias_mean", "ber_mean", "rx_dark", "rows")
-_PORT_SERIES = ("temp_mean", "volt_mean", "volt_min", "pber_mean", "rows", "down", "admin_down", "los", "fault")
+_PORT_SERIES = (
+    "temp_mean",
+    "volt_mean",
+    "volt_min",
+    "pber_mean",
+    "rows",
+    "down",
+    "admin_down",
+    "los",
+    "fault",
+    "last_s",
+)
 
 
 @pytest.fixture(name="make_cube", scope="session")

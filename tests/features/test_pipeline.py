@@ -298,7 +298,7 @@ def test_the_fingerprint_is_the_same_in_another_process() -> None:
 
 @pytest.mark.parametrize(
     ("module", "old", "new"),
-    [("catalogue.py", "log1p", "sqrt"), ("cube.py", "CARRY_H: Final = 48", "CARRY_H: Final = 24")],
+    [("signals.py", "log1p", "sqrt"), ("cube.py", "CARRY_H: Final = 48", "CARRY_H: Final = 24")],
 )
 def test_the_fingerprint_changes_with_the_code_of_a_feature(tmp_path: Path, module: str, old: str, new: str) -> None:
     for layer in ("features", "ingest"):
