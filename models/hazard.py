@@ -49,7 +49,7 @@ class JointModel:
     Attributes:
         names: feature columns in order; ``peer_x`` is ``x`` of the far end.
         signs: of each column, +1 / -1 where risk can only rise / fall with it, else 0.
-        rounds: boosting rounds of the hazard.
+        rounds, fault_rounds: boosting rounds of the hazard and of the fault.
         folds: folds of links whose out-of-fold hazards calibrate and set the alarm thresholds.
         seed: of the row sampling.
         hazard_, fault_: fitted boosters (``fault_`` is None where too few failures were seen).
@@ -60,6 +60,7 @@ class JointModel:
     names: tuple[str, ...]
     signs: tuple[int, ...]
     rounds: int = 250
+    fault_rounds: int = 60
     folds: int = 3
     seed: int = 7
     hazard_: lgb.Booster | None = field(default=None, init=False)
@@ -84,6 +85,7 @@ class JointModel:
         if not fails.any():
             msg = "there is no failure to learn from: no counted ticket has telemetry before it"
             raise ModelError(msg)
+        self.out_of_fold_, self.slope_, self.offset_ = [], 1.0, np.zeros(len(INTERVALS_H))
         groups = data.link[once[row]]
         held_out = np.full(row.shape[0], np.nan)
         folds = min(self.folds, len(set(groups[fails])))
@@ -238,7 +240,7 @@ class JointModel:
             np.tile(fault[use], 2),
             np.tile(1.0 / count[event], 2),
             self.names,
-            rounds=60,
+            rounds=self.fault_rounds,
             objective="multiclass",
             num_class=len(FAULTS),
             learning_rate=0.1,

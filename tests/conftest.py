@@ -1,12 +1,30 @@
-"""What holds for all tests: where nothing may be skipped, a skip is a failure."""
+"""What holds for all tests: where nothing may be skipped, a skip is a failure; and one small synthetic fleet for all.
 
+The fleet is made, imported and learnt from once a run, however many processes test: whoever comes first holds a lock.
+"""
+
+import fcntl
 import os
-from collections.abc import Generator
+import shutil
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from ingest.lake import Lake
+    from models.artifact import Artifact
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before LightGBM: threads that spin wait for each other all day
+
 STRICT = os.environ.get("FORELIGHT_STRICT_SKIPS") == "1"
 """Set by .ci/run, whose machine has everything."""
+
+FLEET_START = datetime(2024, 3, 1, tzinfo=UTC)
+FLEET_DAYS = 18
+TRAIN_DAYS = 12
 
 
 def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -29,3 +47,69 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     if STRICT and report.skipped:
         _fail(report)
     return report
+
+
+def _once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first process to ask for it fills, and the others wait for."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            unfinished = folder.with_suffix(".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            make(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+@pytest.fixture(name="fleet_export", scope="session")
+def _fleet_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Export of a synthetic fleet of 48 links that fail often: some fifty failures in 18 days of hourly readings."""
+
+    def make(folder: Path) -> None:
+        from data_samples import FleetConfig, generate
+
+        config = FleetConfig(
+            links=48, days=FLEET_DAYS, start=FLEET_START, interval_minutes=60, failures_per_link_year=14.0, seed=5
+        )
+        generate(folder, config)
+
+    return _once(tmp_path_factory, "fleet-export", make)
+
+
+@pytest.fixture(name="fleet_end", scope="session")
+def _fleet_end() -> datetime:
+    """Nothing is known of the fleet from then on."""
+    return FLEET_START + timedelta(days=FLEET_DAYS)
+
+
+@pytest.fixture(name="train_until", scope="session")
+def _train_until() -> datetime:
+    """What the shared model was trained on ends then."""
+    return FLEET_START + timedelta(days=TRAIN_DAYS)
+
+
+@pytest.fixture(name="fleet_lake", scope="session")
+def _fleet_lake(fleet_export: Path, tmp_path_factory: pytest.TempPathFactory) -> "Lake":
+    """The fleet's history with its tiles, shared: whoever writes takes a copy."""
+    from features.tiles import update_tiles
+    from ingest.exports import import_export
+    from ingest.lake import Lake
+
+    def make(folder: Path) -> None:
+        lake = Lake(str(folder / "lake"))
+        import_export(fleet_export, lake)
+        update_tiles(lake)
+
+    return Lake(str(_once(tmp_path_factory, "fleet-lake", make) / "lake"))
+
+
+@pytest.fixture(name="artifact", scope="session")
+def _artifact(fleet_lake: "Lake", train_until: datetime, tmp_path_factory: pytest.TempPathFactory) -> "Artifact":
+    """A model of the fleet as of `train_until`, as it is when loaded."""
+    from models.artifact import Artifact
+    from models.train import train
+
+    folder = _once(tmp_path_factory, "fleet-model", lambda folder: train(fleet_lake, train_until).save(folder))
+    return Artifact.load(folder)
