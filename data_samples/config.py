@@ -15,7 +15,7 @@ from ingest.schema import FailureType
 
 __all__ = ["KINDS", "FleetConfig", "FleetSummary", "Kind"]
 
-DENSE_PER_LINK_YEAR: Final = 2.1
+DENSE_PER_LINK_YEAR: Final = 2.0
 """The accelerated default of faults that arise by themselves; with touches, infants and bad lots about 3.3."""
 
 
@@ -26,7 +26,7 @@ class Kind:
     Attributes:
         share: of all failures (contamination first, then lasers: field studies disagree on the rest) [judgement].
         sudden: part of them that come without any precursor [judgement].
-        lead_days: median time from onset to `FleetConfig.reach_db` of lost margin for the gradual rest [judgement].
+        lead_days: median time from onset to the loss of `FleetConfig.reach` margins for the gradual rest [judgement].
         spread: sigma of that time's lognormal [judgement].
     """
 
@@ -38,12 +38,12 @@ class Kind:
 
 KINDS: Final[Mapping[FailureType, Kind]] = MappingProxyType(
     {
-        FailureType.LASER_DEGRADATION: Kind(0.28, 0.35, 5.0, 0.9),
-        FailureType.CONTAMINATION: Kind(0.26, 0.35, 5.0, 0.9),
-        FailureType.FIBER_DAMAGE: Kind(0.11, 0.55, 2.0, 0.7),
-        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.35, 3.5, 0.8),
-        FailureType.MODULE_ELECTRONICS: Kind(0.14, 0.65, 1.5, 0.7),
-        FailureType.LOOSE_SEATING: Kind(0.11, 0.38, 2.5, 0.7),
+        FailureType.LASER_DEGRADATION: Kind(0.28, 0.35, 3.5, 0.9),
+        FailureType.CONTAMINATION: Kind(0.26, 0.35, 3.5, 0.9),
+        FailureType.FIBER_DAMAGE: Kind(0.11, 0.50, 1.8, 0.7),
+        FailureType.RECEIVER_DEGRADATION: Kind(0.10, 0.25, 6.0, 0.7),
+        FailureType.MODULE_ELECTRONICS: Kind(0.14, 0.45, 7.0, 0.5),
+        FailureType.LOOSE_SEATING: Kind(0.11, 0.35, 2.2, 0.7),
     }
 )
 """The mix of failures; shares sum to 1."""
@@ -67,10 +67,12 @@ class FleetConfig:
     """Accelerated; real links: 0.01 to 0.03 (module AFR 0.4 to 1.5 % and as much again of fibre) [judgement]."""
     gradual_fail_share: float = 0.6
     """Part of gradual onsets that end in a failure: the rest stall, are swapped or outlast the window [judgement]."""
-    reach_db: float = 4.0
-    """Lost margin at the median lead time; a healthy margin is less, so most paths fail before it."""
-    stall_db: float = 4.5
-    """Mean level at which a degradation stops for good, exponential, so at any level [judgement]."""
+    reach: float = 1.15
+    """Lost margin at the median lead time, in typical margins of the medium: most paths fail before it."""
+    stall_share: float = 0.45
+    """Part of degradations that stop for good [judgement]."""
+    stall_level: float = 0.3
+    """Mean level at which they do, in typical margins; exponential, so mostly low but at any [judgement]."""
     bad_lot_share: float = 0.1
     bad_lot_factor: float = 5.0
     """Hazard of a module of a bad lot; bad batches are real, the factor is [judgement]."""
@@ -78,8 +80,8 @@ class FleetConfig:
     infant_factor: float = 3.0
     """Hazard in the first fortnight after a swap [OCP: falls after about two weeks; factor judgement]."""
 
-    benign_per_link_month: float = 0.8
-    """Harmless steps, bends that recover and lone flaps [judgement]."""
+    benign_per_link_month: float = 0.3
+    """Harmless steps and bends that recover [judgement]."""
     drains_per_link_month: float = 0.5
     preventive_per_link_month: float = 0.03
     disturb_probability: float = 0.35

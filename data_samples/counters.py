@@ -12,7 +12,7 @@ from data_samples.ports import PortTime
 __all__ = ["Counters", "count"]
 
 Counters = dict[str, NDArray[np.int64]]
-_BURST, _BURST_CODEWORDS = 3e-4, 3.0
+_BURST, _BURST_CODEWORDS = 2e-5, 3.0
 """Chance a step of a burst that FEC cannot correct, whatever the BER, and its mean length [judgement]."""
 _FRAMES_PER_CODEWORD: Final = 0.6
 """Bad frames for each uncorrectable codeword of 5,140 bits, frames being longer [judgement]."""

@@ -11,8 +11,8 @@ from data_samples.layout import End
 
 __all__ = ["Device", "Environment"]
 
-_DAILY_C, _LOAD_C, _SLOT_C, _NOISE_C = 2.0, 4.0, 4.0, 0.35
-"""Daily swing, load step (2 to 6 C), spread of airflow by slot, noise of the reading [judgement]."""
+_DAILY_C, _LOAD_C, _SLOT_C, _NOISE_C = 2.0, 2.0, 3.0, 0.3
+"""Daily swing, load step (1 to 3 C), spread of airflow by slot, noise of the reading [judgement]."""
 
 _HOTTEST_C = 18.0
 """Fans hold a device below this much above its usual, so that heat alone fails no link [judgement]."""
@@ -65,7 +65,7 @@ class Environment:
                 int(rng.integers(-1, 2)),
                 int(rng.integers(config.steps)),
                 int(rng.uniform(0.25, 1.5) * day),
-                rng.uniform(4, 9),
+                rng.uniform(6, 8),
             )
             for _ in range(count)
         ]
@@ -79,7 +79,7 @@ class Environment:
             if room in (-1, end.room):
                 heat += degrees * _hump(step, first, length)
         for _ in range(rng.poisson(config.fan_events_per_device_month * months)):
-            heat += rng.uniform(5, 14) * _hump(
+            heat += rng.uniform(5, 12) * _hump(
                 step, int(rng.integers(config.steps)), int(rng.uniform(1, 48) * day / 24)
             )
         gap = np.zeros(config.steps, bool)

@@ -1,7 +1,7 @@
-"""Faults as stochastic processes: a level in dB that grows by inverse-Gaussian jumps, pauses, stalls or leaps.
+"""Faults as stochastic processes: a level in dB that grows smoothly, by steps or unsteadily, stalls or leaps.
 
 Laser ageing is fitted well by inverse-Gaussian increments with a random rate (the GaAs laser set of Meeker and
-Escobar: rate CV 0.23); here the rate's spread is `Kind.spread`, and the path may pause and stop at any level.
+Escobar: rate CV 0.23); here the rate's spread is `Kind.spread`, and the path may pause, recover and stop at any level.
 Nothing here knows of failing: a link fails when physics says that its errors cannot be corrected any more.
 """
 
@@ -20,8 +20,10 @@ __all__ = ["DEAD_DB", "Fault", "gradual", "step", "sudden"]
 DEAD_DB: Final = 45.0
 """A level that no margin survives."""
 
-_IG_CV: Final = 0.18
+_SMOOTH_CV, _STAIRS_CV = 0.05, 0.2
 """Coefficient of variation of a path at the median lead's level [judgement; lasers 0.1 to 0.2]."""
+_STAIRS, _FLICKERS = 0.4, 0.2
+"""Paths that grow by steps with plateaus between, and paths that now and then recover for hours [judgement]."""
 
 
 @dataclass(slots=True)
@@ -38,7 +40,7 @@ class Fault:
         level_db: its level from `onset` on, shape (steps - onset,).
         stop: step at which it was repaired.
         benign: never fails by design: a confounder.
-        shakes: chance of a flap or read error a step, per dB of level.
+        shakes: flaps and read errors a step, per squared dB of level.
     """
 
     kind: FailureType
@@ -68,8 +70,8 @@ _EYE_ONLY, _DIRT_ON_SOME, _DIRT_COVERS = 0.3, 0.5, 0.6
 """EML failures that power does not show; dirt that covers some lanes of a parallel fibre, and how many [judgement]."""
 _MOSTLY_WORSE, _RECOVERS, _HITS_BOTH = 0.7, 0.5, 0.3
 """Of harmless steps [judgement]."""
-_SHAKES: Final = {"seat": 0.05, "host": 0.01}
-"""Flaps and failed reads a step and dB [judgement]."""
+_SHAKES: Final = {"seat": 0.012, "host": 0.008}
+"""Flaps and failed reads a step and squared dB: some 60 in the last days of dying electronics [judgement]."""
 
 _MODES: Final = {
     FailureType.LASER_DEGRADATION: "laser",
@@ -92,18 +94,23 @@ def sudden(
 def gradual(
     rng: np.random.Generator, config: FleetConfig, media: Media, kind: FailureType, end: int, onset: int
 ) -> Fault:
-    """A path that grows towards `reach_db` in about the kind's lead time, pausing and perhaps stopping for good."""
+    """A path that grows towards `reach` margins in about the kind's lead time, and perhaps stops for good."""
     traits, steps = KINDS[kind], config.steps - onset
     tau = max(4.0, rng.lognormal(np.log(traits.lead_days), traits.spread) * config.steps_per_day)
-    reach = config.reach_db + (_HEADROOM_DB if _MODES[kind] == "laser" and media.laser != "vcsel" else 0.0)
+    hidden = _HEADROOM_DB if _MODES[kind] == "laser" and media.laser != "vcsel" else 0.0
+    reach = config.reach * media.margin_db + hidden
     level = _path(rng, steps, tau, reach)
     if kind is FailureType.CONTAMINATION:
         level += rng.uniform(0.0, 1.5)
-    stall = rng.exponential(config.stall_db * reach / config.reach_db)
-    stalled = bool(level[-1] >= stall)
+    stall = rng.exponential(config.stall_level * (media.margin_db + hidden))
+    if rng.random() >= config.stall_share:
+        stall = DEAD_DB
+    stalled = bool(level[-1] >= stall < DEAD_DB)
     level = np.minimum(level, min(stall, DEAD_DB))
     if kind in _BOTH_WAYS:
         level *= _intermittent(rng, steps)
+    elif rng.random() < _FLICKERS:
+        level = np.maximum(level - _recoveries(rng, steps, config.steps_per_day / 24), 0.0)
     fault = _fault(rng, media, kind, end, onset, level.astype(np.float32))
     fault.stalled = stalled
     return fault
@@ -152,10 +159,11 @@ def _lanes(rng: np.random.Generator, kind: FailureType, media: Media) -> NDArray
 
 def _path(rng: np.random.Generator, steps: int, tau: float, reach: float) -> NDArray[np.float64]:
     """A level in dB at each step: inverse-Gaussian growth along a power of the time spent active."""
-    active = _clock(rng, steps, tau)
-    mean = np.diff(reach * (np.cumsum(active) / tau) ** rng.uniform(0.7, 2.8), prepend=0.0)
+    stairs = rng.random() < _STAIRS
+    active = _clock(rng, steps, tau) if stairs else np.ones(steps, bool)
+    mean = np.diff(reach * (np.cumsum(active) / tau) ** rng.uniform(0.9, 2.6), prepend=0.0)
     mean = np.maximum(mean, 1e-7)
-    grown = rng.wald(mean, mean**2 / (_IG_CV**2 * reach))
+    grown = rng.wald(mean, mean**2 / ((_STAIRS_CV if stairs else _SMOOTH_CV) ** 2 * reach))
     return np.cumsum(np.where(active, grown, 0.0))
 
 
@@ -168,6 +176,17 @@ def _clock(rng: np.random.Generator, steps: int, tau: float) -> NDArray[np.bool_
         active[at : at + pause] = False
         at += pause
     return active
+
+
+def _recoveries(rng: np.random.Generator, steps: int, per_hour: float) -> NDArray[np.float64]:
+    """How many dB a path is better for hours at a time: 2 to 3, a third of the time [judgement]."""
+    better, at = np.zeros(steps), 0
+    while at < steps:
+        at += max(1, int(rng.exponential(8.0) * per_hour))
+        length = max(1, int(rng.exponential(4.0) * per_hour))
+        better[at : at + length] = rng.uniform(2.0, 3.0)
+        at += length
+    return better
 
 
 def _intermittent(rng: np.random.Generator, steps: int) -> NDArray[np.float64]:

@@ -51,7 +51,7 @@ def _draw(
     early = first - int(_BEFORE_DAYS * config.steps_per_day) if first == 0 else first
     for onset in _onsets(rng, span.rate * (1 - traits.sudden) / config.gradual_fail_share, early, last):
         fault = faults.gradual(rng, config, media, kind, end, onset)
-        if onset >= 0 or fault.level_db[-onset] < config.reach_db / 2:  # what had failed before was repaired before
+        if onset >= 0 or fault.level_db[-onset] < media.margin_db / 2:  # what had failed before was repaired before
             out.append(fault)
     return out
 

@@ -15,17 +15,19 @@ import numpy as np
 from data_samples import hazard
 from data_samples.config import FleetConfig
 from data_samples.environment import Environment
-from data_samples.faults import Fault
+from data_samples.faults import DEAD_DB, Fault
 from data_samples.layout import Link
 from data_samples.modules import Modules
-from data_samples.physics import State, first_failure
+from data_samples.physics import State, first_failure, healthy_margin
 from data_samples.repair import Repair, Visit, plan_visit
 from ingest.schema import FailureType
 
 __all__ = ["Failure", "History", "simulate"]
 
-_WORST_MARGIN_DB: Final = 1.5
+_WORST_MARGIN_DB: Final = 2.0
 """No link is accepted into service with less [judgement]."""
+_LOSSY: Final = 0.05
+"""Links with one to three dB of loss too much from the first day [judgement]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class _Simulation:
     def _new(self, link: Link) -> State:
         config, rng, media = self.config, self.rngs[link.index], link.media
         ends = tuple([self.modules.make(rng, link, end, 0)] for end in (0, 1))
-        loss = (media.loss_db + rng.normal(0, 0.25) + rng.normal(0, 0.15, (2, media.lanes))).astype(np.float32)
+        worse = rng.uniform(1.0, 3.0) if rng.random() < _LOSSY else 0.0
+        loss = (media.loss_db + worse + rng.normal(0, 0.2) + rng.normal(0, 0.35, (2, media.lanes))).astype(np.float32)
         state = State(link, (ends[0], ends[1]), np.maximum(loss, 0.2))
         self._accept(state, 0)
         for end in (0, 1):
@@ -92,13 +95,9 @@ class _Simulation:
 
     def _accept(self, state: State, step: int) -> None:
         """Clean until each lane has the margin that a link must have to go into service."""
-        media = state.link.media
         for direction in (0, 1):
-            sender, receiver = state.module(direction, step), state.module(1 - direction, step)
-            margin = (
-                media.margin_db + (sender.tx_dbm - media.tx_dbm) - (state.loss_db[direction] - media.loss_db)
-            ) + receiver.sensitivity_db
-            receiver.sensitivity_db += np.maximum(_WORST_MARGIN_DB - margin, 0.0).astype(np.float32)
+            lacking = np.maximum(_WORST_MARGIN_DB - healthy_margin(state, step, direction), 0.0)
+            state.module(1 - direction, step).sensitivity_db += lacking.astype(np.float32)
 
     def run(self, progress: Callable[[float], None] | None) -> History:
         config = self.config
@@ -224,7 +223,7 @@ def _relieve(rng: np.random.Generator, fault: Fault, step: int, config: FleetCon
         return
     pause = max(1, int(rng.exponential(2.5) * config.steps_per_day))
     level = fault.level_db[at:]
-    if level[0] > config.reach_db * 3:
+    if level[0] >= DEAD_DB / 2:
         level[:pause] = 0.0
     else:
         level[:] = np.maximum(level - np.float32(rng.uniform(0.3, 0.8)) * level[0], 0.0)

@@ -27,6 +27,7 @@ class End:
         ber: where the pre-FEC BER appears: lane, port (one value on each lane's row) or none.
         flags: whether LOS, fault, CDR flags and read errors are collected.
         listed: whether the inventory knows the module.
+        coarse: whether the device tells power in steps of 0.1 dB; else of 0.01.
     """
 
     device: str
@@ -38,6 +39,7 @@ class End:
     listed: bool
     ber: str
     flags: bool
+    coarse: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +145,5 @@ def _end(config: FleetConfig, rng: np.random.Generator, device: str, system: str
         listed=not silent or bool(rng.random() < _LISTED),
         ber=str(rng.choice(list(config.ber_exposure), p=list(config.ber_exposure.values()))),
         flags=bool(rng.random() < config.flag_exposure),
+        coarse=sum(map(ord, device)) % 5 == 0,
     )

@@ -18,6 +18,11 @@ _LOTS: Final = ("2448", "2503", "2517", "2530", "2541", "2602", "2611", "2614")
 
 _YOUNG: Final = 0.05
 """Modules that were new when the window began [judgement]."""
+_DULL: Final = 0.05
+"""Receivers that are one to three dB duller than the rest from birth [judgement]."""
+_FLOOR = {"KP4": -8.0, "KR4": -12.0, "none": -16.0}
+"""log10 of the BER that more light does not cure, by FEC: TDECQ, RIN, MPI; without FEC next to no bad frame
+[judgement]."""
 
 
 @dataclass(slots=True)
@@ -46,6 +51,8 @@ class Module:
     bias_per_c: float
     voltage_v: float
     temperature_error_c: float
+    tx_noise_db: float
+    bias_noise: float
 
 
 class Modules:
@@ -73,8 +80,9 @@ class Modules:
             * rng.lognormal(0, 0.05)
             * rng.lognormal(0, 0.01 if shared else 0.04, lanes)
         )
-        low, high = (-9.0, -6.8) if media.pam4 else (-15.0, -11.5) if media.fec != "none" else (-16.0, -13.0)
-        floor = rng.uniform(low, high, lanes)
+        floor = _FLOOR[media.fec] + rng.normal(0, 0.25) + rng.normal(0, 0.2, lanes)
+        dull = rng.uniform(1.0, 3.0) if rng.random() < _DULL else 0.0
+        sensitivity = rng.uniform(-media.spread_db, media.spread_db) - dull + rng.normal(0, 0.2, lanes)
         return Module(
             serial=f"SN{link.index:05d}{end}{_letters(generation)}",
             vendor=vendor,
@@ -86,14 +94,16 @@ class Modules:
             last=config.steps,
             tx_dbm=(media.tx_dbm + rng.normal(0, 0.25) + rng.normal(0, 0.3, lanes)).astype(np.float32),
             bias_ma=bias.astype(np.float32),
-            sensitivity_db=(rng.normal(0, 0.2) + rng.normal(0, 0.2, lanes)).astype(np.float32),
+            sensitivity_db=sensitivity.astype(np.float32),
             floor_log10=floor.astype(np.float32),
-            tx_error_db=(vendor.tx_offset_db + rng.normal(0, 0.7) + rng.normal(0, 0.2, lanes)).astype(np.float32),
-            rx_error_db=(rng.normal(0, 0.7) + rng.normal(0, 0.2, lanes)).astype(np.float32),
+            tx_error_db=(vendor.tx_offset_db + rng.normal(0, 0.4) + rng.normal(0, 0.2, lanes)).astype(np.float32),
+            rx_error_db=(rng.normal(0, 0.4) + rng.normal(0, 0.2, lanes)).astype(np.float32),
             headroom_db=float(rng.uniform(1.0, 1.8)),
-            bias_per_c=float(rng.uniform(0.004, 0.009)),
+            bias_per_c=float(rng.uniform(0.0045, 0.0065)),
             voltage_v=float(rng.normal(3.295, 0.015)),
             temperature_error_c=float(rng.normal(0, 1.0)),
+            tx_noise_db=float(rng.uniform(0.03, 0.09)),
+            bias_noise=float(rng.uniform(0.004, 0.010)),
         )
 
 

@@ -18,16 +18,18 @@ from data_samples.fec import log10_ber
 from data_samples.layout import Link
 from data_samples.modules import Module
 
-__all__ = ["Light", "State", "first_failure", "host_ber", "light"]
+__all__ = ["Light", "State", "first_failure", "healthy_margin", "host_ber", "light"]
 
 _SENSITIVITY_DB_PER_C: Final = 0.012
 """Receiver and eye get worse with heat [judgement]."""
 _WOBBLE_DB: Final = 0.05
 """Movement of the margin from sample to sample: polarisation, reflections [judgement]."""
 _VCSEL_DB_PER_C: Final = 0.02
-"""A VCSEL at constant bias loses this much power a degree [judgement]."""
+"""A VCSEL loses this much power a degree, though its driver raises the bias with heat [judgement]."""
 _HELD_DB: Final = 0.1
 """Power control lets Tx sag this much before bias is at its limit [judgement]."""
+_HOST_FROM, _HOST_DECADES = -12.5, 9.0
+"""Errors behind the optics creep, not explode: log10 of the first and decades to a level of one margin [judgement]."""
 _AT_ONCE: Final = 20.0
 """A link fails at the second sample above the FEC limit, or at the first this many times above it [judgement]."""
 
@@ -59,6 +61,14 @@ class Light:
     rx_dbm: NDArray[np.float32]
     bias_factor: NDArray[np.float32]
     log10_ber: NDArray[np.float32]
+
+
+def healthy_margin(state: State, step: int, direction: int) -> NDArray[np.float32]:
+    """Distance in dB between the light that arrives without any fault and the FEC limit, a value a lane."""
+    media, sender, receiver = state.link.media, state.module(direction, step), state.module(1 - direction, step)
+    light_db = (sender.tx_dbm - media.tx_dbm) - (state.loss_db[direction] - media.loss_db)
+    margin: NDArray[np.float32] = np.float32(media.margin_db) + light_db + receiver.sensitivity_db
+    return margin
 
 
 def _levels(state: State, first: int, last: int, direction: int) -> dict[str, NDArray[np.float32]]:
@@ -120,9 +130,7 @@ def _laser(
     heat = np.float32(1.0) + np.float32(sender.bias_per_c) * warm
     if laser == "vcsel":
         drop = np.float32(_VCSEL_DB_PER_C) * warm + (level if level is not None else np.zeros((lanes, 1), np.float32))
-        return np.broadcast_to(drop, (lanes, len(warm))), np.broadcast_to(
-            np.float32(1.0) + 0 * heat, (lanes, len(warm))
-        )
+        return np.broadcast_to(drop, (lanes, len(warm))), np.broadcast_to(heat, (lanes, len(warm)))
     if level is None:
         return np.zeros((lanes, len(warm)), np.float32), np.broadcast_to(heat, (lanes, len(warm)))
     headroom = np.float32(sender.headroom_db)
@@ -140,7 +148,8 @@ def host_ber(state: State, first: int, last: int, end: int) -> NDArray[np.float3
             begin, level = fault.at(first, last)
             total = np.full(last - first, -18.0, np.float32) if total is None else total
             part = total[begin - first : begin - first + len(level)]
-            np.maximum(part, np.where(level > 0, np.minimum(-9.0 + 2.0 * level, -0.5), -18.0), out=part)
+            creeping = np.minimum(_HOST_FROM + _HOST_DECADES * level / state.link.media.margin_db, -0.5)
+            np.maximum(part, np.where(level > 0, creeping, -18.0), out=part)
     return total
 
 

@@ -16,8 +16,12 @@ __all__ = ["PortTime", "port_time"]
 _LASER_STAYS_ON = ("nxos", "junos")
 """Systems that leave the laser on when a port is shut [judgement]."""
 
+_SHAKEN_DB = 7.0
+"""Flaps and failed reads grow no more above this level [judgement]."""
 _READ_ERRORS = 2e-4
 """Chance a step that a healthy module's memory cannot be read [judgement]."""
+_LONE_FLAPS_DAY = 0.05
+"""Flaps of a healthy port a day [judgement]."""
 _SAGS, _SAG_V = 0.3, np.float32(0.02)
 """Samples of a loose module in which the supply sags, and by how much a dB [judgement]."""
 
@@ -68,7 +72,7 @@ def port_time(history: History, state: State, end: int) -> PortTime:
         resets=np.sort(np.append(device.reboots, rng.integers(0, steps, clears))),
     )
     time.flaps[1:] += up[:-1] & ~up[1:]
-    time.flaps += rng.random(steps) < history.config.benign_per_link_month / 90 / config.steps_per_day
+    time.flaps += rng.random(steps) < _LONE_FLAPS_DAY / config.steps_per_day
     far_reboots = history.env.device(link.ends[1 - end]).reboots
     time.flaps[np.concatenate([device.reboots, far_reboots])] += 1
     _shake(history, state, end, rng, time)
@@ -93,14 +97,14 @@ def _shake(history: History, state: State, end: int, rng: np.random.Generator, t
         begin, level = fault.at(0, steps)
         where = slice(begin, begin + len(level))
         own = np.random.default_rng([history.config.seed, fault.seed])  # both ends see the same flaps
-        time.flaps[where] += own.poisson(np.minimum(level, 10.0) * fault.shakes)
+        time.flaps[where] += own.poisson(np.minimum(level, _SHAKEN_DB) ** 2 * fault.shakes)
         if fault.end != end:
             continue
-        time.read_errors[where] += rng.poisson(np.minimum(level, 10.0) * fault.shakes)
+        time.read_errors[where] += rng.poisson(np.minimum(level, _SHAKEN_DB) ** 2 * fault.shakes)
         if fault.mode == "seat":
             time.sag_v[where] += (rng.random(len(level)) < _SAGS) * np.minimum(level, 4.0) * _SAG_V
         else:
-            broken = rng.random(len(level)) < np.clip((level - 1.0) / 4, 0, 0.8)
+            broken = rng.random(len(level)) < np.clip((level - 3.0) / 8, 0, 0.8)
             time.fault[where] |= broken
             time.mute[where] |= (level >= DEAD_DB) & bool(fault.seed % 2)  # half of the dead do not answer
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_samples.history import History
+from data_samples.layout import End
 from data_samples.modules import Module
 from data_samples.physics import Light, State, host_ber, light, port_ber
 from data_samples.ports import PortTime
@@ -13,13 +14,8 @@ from data_samples.ports import PortTime
 __all__ = ["NO_LIGHT_DBM", "Readings", "darken", "read_link", "spoil"]
 
 NO_LIGHT_DBM: Final = np.float32(-40.0)
-_REPEAT_DB, _REPEAT_BIAS, _NOISE_V, _NOISE_BER = (
-    np.float32(0.05),
-    np.float32(0.002),
-    np.float32(0.003),
-    np.float32(0.05),
-)
-"""Repeatability of power, bias, voltage and log10 BER [judgement]."""
+_REPEAT_RX_DB, _NOISE_V, _NOISE_BER = np.float32(0.06), np.float32(0.004), np.float32(0.06)
+"""Repeatability of Rx, voltage and log10 BER; Tx and bias differ by module [judgement]."""
 
 Grid: TypeAlias = NDArray[np.float32]
 Readings: TypeAlias = dict[str, Grid]
@@ -43,13 +39,18 @@ def _read(history: History, state: State, end: int, first: int, last: int, sent:
     module = state.module(end, first)
     rng = np.random.default_rng([config.seed, 9, link.index, end, first])
     shape = sent.tx_dbm.shape
-    heat = history.env.temperature_c(link.ends[end], link.media.temperature_c)[None, first:last]
+    tx_noise, rx_noise, bias_noise = (
+        np.float32(size) * rng.standard_normal(shape, np.float32)
+        for size in (module.tx_noise_db, _REPEAT_RX_DB, module.bias_noise)
+    )
+    place = link.ends[end]
+    heat = history.env.temperature_c(place, link.media.temperature_c)[None, first:last]
     ber = port_ber(received, host_ber(state, first, last, end))
     return {
-        "tx_power_dbm": _power(sent.tx_dbm + module.tx_error_db[:, None], rng, module),
-        "rx_power_dbm": _power(received.rx_dbm + module.rx_error_db[:, None], rng, module),
+        "tx_power_dbm": _power(sent.tx_dbm + module.tx_error_db[:, None] + tx_noise, place, module),
+        "rx_power_dbm": _power(received.rx_dbm + module.rx_error_db[:, None] + rx_noise, place, module),
         "tx_bias_ma": _steps(
-            module.bias_ma[:, None] * sent.bias_factor * (1 + _REPEAT_BIAS * rng.standard_normal(shape, np.float32)),
+            module.bias_ma[:, None] * sent.bias_factor * (1 + bias_noise),
             module.vendor.bias_step_ma,
         ),
         "temperature_c": _steps(heat + np.float32(module.temperature_error_c), module.vendor.temperature_step_c),
@@ -59,14 +60,13 @@ def _read(history: History, state: State, end: int, first: int, last: int, sent:
     }
 
 
-def _power(true_dbm: Grid, rng: np.random.Generator, module: Module) -> Grid:
-    """As the sensor says it: repeatability, no light below the floor, 0.01 dBm (or the register's 0.1 uW)."""
-    read = true_dbm + _REPEAT_DB * rng.standard_normal(true_dbm.shape, np.float32)
-    if module.vendor.microwatts:
+def _power(read: Grid, place: End, module: Module) -> Grid:
+    """As the device exports it: no light below the floor, else in its steps (or the register's 0.1 uW)."""
+    if module.vendor.microwatts and not place.coarse:
         tenths = np.round(np.float32(1e4) * np.float32(10) ** (read / np.float32(10)))
         read = np.float32(10) * np.log10(np.maximum(tenths, np.float32(1.0))) + NO_LIGHT_DBM
         return np.where(read <= np.float32(-33.0), NO_LIGHT_DBM, read)
-    return np.where(read <= np.float32(-33.0), NO_LIGHT_DBM, _steps(read, 0.01))
+    return np.where(read <= np.float32(-33.0), NO_LIGHT_DBM, _steps(read, 0.1 if place.coarse else 0.01))
 
 
 def _steps(values: Grid, step: float) -> Grid:

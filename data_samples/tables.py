@@ -11,6 +11,7 @@ import numpy as np
 from data_samples.faults import Fault
 from data_samples.history import Failure, History
 from data_samples.modules import limits
+from data_samples.physics import State, healthy_margin
 from data_samples.repair import Repair
 from ingest.schema import Action, FailureType
 
@@ -19,7 +20,10 @@ __all__ = ["has_precursor", "visible_step", "write_tables"]
 _TYPES: Final = [kind for kind in FailureType if kind not in (FailureType.NO_FAULT_FOUND, FailureType.OTHER)]
 _SUMMARIES: Final = ("link down / high FER", "flapping", "CRC errors", "job reports slow NIC", "port err-disabled")
 _SEEN_DB: Final = 0.3
-"""A fault can be seen from this level on (bias moves 3 % at half of it) [judgement]."""
+"""Loss of light can be seen from this level on (bias moves 3 % at half of it) [judgement]."""
+_EXPLODES_DB, _SEEN_HOST = 2.0, {True: 0.5, False: 0.1}
+"""Errors leave their floor at this margin (2.4e-8 PAM4, 3.5e-10 NRZ by `fec`), those behind the optics at this part
+of a lost margin, by PAM4."""
 _PLANNED: Final = 0.6
 """Reboots that were announced maintenance [judgement]."""
 _PRECURSOR_H: Final = 1.0
@@ -233,9 +237,21 @@ def _planned_reboots(history: History, rng: np.random.Generator) -> Iterable[Row
                 }
 
 
-def visible_step(fault: Fault, laser: str, since: int = 0) -> int | None:
+def _seen_db(state: State, fault: Fault) -> float:
+    """The level from which a fault can be told from health."""
+    media = state.link.media
+    if fault.mode == "host":
+        return _SEEN_HOST[media.pam4] * media.margin_db
+    if fault.mode in ("eye", "receiver"):
+        direction = fault.end if fault.mode == "eye" else 1 - fault.end
+        margin = healthy_margin(state, max(fault.onset, 0), direction)[fault.lanes].min()
+        return max(float(margin) - _EXPLODES_DB, _SEEN_DB)
+    return _SEEN_DB / 2 if fault.mode == "laser" and media.laser != "vcsel" else _SEEN_DB
+
+
+def visible_step(state: State, fault: Fault, since: int = 0) -> int | None:
     """The first step from `since` on at which a fault can be told from health; None for never."""
-    seen = _SEEN_DB / 2 if fault.mode == "laser" and laser != "vcsel" else _SEEN_DB
+    seen = _seen_db(state, fault)
     begin = max(fault.onset, since)
     over = fault.level_db[begin - fault.onset :] >= seen
     return begin + int(np.argmax(over)) if over.any() else None
@@ -243,7 +259,7 @@ def visible_step(fault: Fault, laser: str, since: int = 0) -> int | None:
 
 def has_precursor(history: History, failure: Failure) -> bool:
     """Whether there was something to see at least an hour before a failure."""
-    visible = visible_step(failure.fault, failure.link.media.laser, failure.since)
+    visible = visible_step(history.states[failure.link.index], failure.fault, failure.since)
     return visible is not None and (failure.failed - visible) * history.config.interval_minutes >= _PRECURSOR_H * 60
 
 
@@ -266,7 +282,7 @@ def _true_row(history: History, index: int, fault: Fault, since: int = 0) -> dic
     config, state = history.config, history.states[index]
     place, step = state.link.ends[fault.end], max(fault.onset, 0)
     module = state.module(fault.end, step)
-    visible = visible_step(fault, state.link.media.laser, since)
+    visible = visible_step(state, fault, since)
     return {
         "cable_id": state.link.cable_id,
         "device": place.device,

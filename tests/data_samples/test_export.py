@@ -104,6 +104,15 @@ def test_gaps_are_of_whole_devices(telemetry: pl.DataFrame) -> None:
     assert 0 < max(gaps) < times / 4
 
 
+def test_devices_export_power_in_hundredths_or_tenths(telemetry: pl.DataFrame) -> None:
+    power = pl.col("rx_power_dbm").filter(pl.col("rx_power_dbm") > -30.0)
+    tenths = telemetry.group_by("device").agg(((power * 10 - (power * 10).round()).abs() < 1e-3).mean().alias("share"))
+    shares = tenths["share"].to_list()
+
+    assert 0 < sum(share > 0.999 for share in shares) < len(shares) / 2  # glitches keep their own digits
+    assert all(share > 0.999 or share < 0.3 for share in shares)
+
+
 def test_absurd_single_readings_occur_and_are_rare(telemetry: pl.DataFrame) -> None:
     absurd = telemetry.filter((pl.col("temperature_c").abs() > 120) | (pl.col("tx_bias_ma") > 131.0))
 

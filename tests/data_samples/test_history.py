@@ -5,8 +5,10 @@ from collections import Counter
 
 import numpy as np
 
+from data_samples.faults import DEAD_DB
 from data_samples.history import History
-from data_samples.tables import has_precursor
+from data_samples.ports import port_time
+from data_samples.tables import has_precursor, visible_step
 from ingest.schema import FailureType
 
 
@@ -72,3 +74,32 @@ def test_bad_lots_fail_more_often(histories: list[History]) -> None:
     ]
 
     assert np.mean(lots) > 1.8 * bad
+
+
+def test_dying_electronics_flap_tens_of_times_in_their_last_days(histories: list[History]) -> None:
+    day = 48
+    flaps = [
+        int(port_time(history, history.states[failure.link.index], failure.fault.end).flaps[: failure.failed].sum())
+        for history in histories[:3]
+        for failure in history.failures
+        if failure.fault.kind is FailureType.MODULE_ELECTRONICS
+        and failure.fault.level_db[0] < DEAD_DB
+        and failure.failed - max(failure.fault.onset, 0) > 3 * day
+    ]
+
+    assert 20 < np.median(flaps) < 120
+
+
+def test_stalls_you_can_see_are_fewer_than_failures(histories: list[History]) -> None:
+    """A degradation in sight is no coin toss: more than half of them end in a failure."""
+    failed = {id(failure.fault) for history in histories for failure in history.failures}
+    stalled = [
+        fault
+        for history in histories
+        for state in history.states
+        for fault in state.faults
+        if fault.stalled and id(fault) not in failed and visible_step(state, fault) is not None
+    ]
+    warned = [failure for history in histories for failure in history.failures if has_precursor(history, failure)]
+
+    assert 0.3 * len(warned) < len(stalled) < len(warned)

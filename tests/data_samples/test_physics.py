@@ -10,7 +10,7 @@ from data_samples.environment import Environment
 from data_samples.faults import Fault, sudden
 from data_samples.history import _Simulation
 from data_samples.layout import build_links
-from data_samples.physics import Light, State, first_failure, light
+from data_samples.physics import Light, State, first_failure, healthy_margin, light
 from ingest.schema import FailureType
 
 CALM = FleetConfig(
@@ -86,10 +86,30 @@ def test_dirt_dims_one_direction_only(states: dict[str, State], env: Environment
 def test_a_dying_receiver_reads_the_same_power_and_errs_more(states: dict[str, State], env: Environment) -> None:
     state = states["siph"]
 
-    ill = _ramp(state, "receiver", 3.0)
+    ill = _ramp(state, "receiver", float(healthy_margin(state, 0, 1).max()))
 
     assert np.array_equal(_light(state, env, 1).rx_dbm, _light(ill, env, 1).rx_dbm)
     assert np.all(_light(ill, env, 1).log10_ber[:, -1] > _light(state, env, 1).log10_ber[:, -1] + 2)
+
+
+def test_errors_stay_on_their_floor_until_the_last_two_decibels(states: dict[str, State], env: Environment) -> None:
+    state = states["siph"]
+    margin_db = float(healthy_margin(state, 0, 0).min())
+
+    floor, dim, dimmer = (
+        _light(_ramp(state, "path", top), env).log10_ber[:, -1].max() for top in (0.0, margin_db - 3.0, margin_db)
+    )
+
+    assert dim == pytest.approx(floor, abs=0.5)
+    assert dimmer > floor + 3
+
+
+def test_bias_follows_the_heat_by_about_half_a_percent_a_degree(states: dict[str, State], env: Environment) -> None:
+    for state in states.values():
+        heat = env.temperature_c(state.link.ends[0], state.link.media.temperature_c)
+        slope = np.polyfit(heat, _light(state, env).bias_factor[0], 1)[0]
+
+        assert 0.0045 <= slope <= 0.0065
 
 
 def test_a_healthy_link_never_fails(states: dict[str, State], env: Environment) -> None:
