@@ -14,6 +14,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
 
+_FEW = 8
+"""Where fewer than an eighth of the window changes, it is mended and not sorted anew (measured)."""
+
 
 @njit(cache=True, nogil=True)
 def _place(ordered: Floats, n: int, value: float) -> int:
@@ -29,11 +32,23 @@ def _place(ordered: Floats, n: int, value: float) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _fill(ordered: Floats, row: Float32s, begin: int, end: int) -> int:
+    """Puts the values of the hours ``begin <= h < end`` in ascending order; how many there are."""
+    n = 0
+    for h in range(begin, end):
+        if not np.isnan(row[h]):
+            ordered[n] = row[h] + 0.0  # -0.0 and 0.0 are one value
+            n += 1
+    ordered[:n].sort()
+    return n
+
+
+@njit(cache=True, nogil=True)
 def _take(ordered: Floats, n: int, row: Float32s, begin: int, end: int) -> int:
     """Puts the values of the hours ``begin <= h < end`` among `n` ascending ones; how many there are then."""
     for h in range(begin, end):
         if not np.isnan(row[h]):
-            value = row[h] + 0.0  # -0.0 and 0.0 are one value
+            value = row[h] + 0.0
             place = _place(ordered, n, value)
             for i in range(n, place, -1):
                 ordered[i] = ordered[i - 1]
@@ -101,10 +116,11 @@ def baselines(x: Float32s, at: Ints, epoch: Ints, owner: Ints, guard: int, reach
                 continue
             first = max(at[k] - guard - reach, since, 0)
             last = max(min(at[k] - guard, x.shape[1]), first)
-            if first > end or first < begin or last < end:
-                n, begin, end = 0, first, first
-            n = _drop(held, n, x[s], begin, first)
-            n = _take(held, n, x[s], end, last)
+            if first < begin or last < end or (first - begin) + (last - end) > (last - first) // _FEW:
+                n = _fill(held, x[s], first, last)
+            else:
+                n = _drop(held, n, x[s], begin, first)
+                n = _take(held, n, x[s], end, last)
             begin, end = first, last
             if n >= enough:
                 out[0, s, k], out[1, s, k] = _centre(held, n)

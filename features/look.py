@@ -1,6 +1,6 @@
 """A look at the fleet at some times: every window and baseline that features are made of, computed once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -16,10 +16,12 @@ from features.cube import CARRY_H, Cube
 from features.history import History
 from features.physics import BIAS_PER_C, log_ber_from_counter
 
-__all__ = ["DAY_H", "REACH", "Look"]
+__all__ = ["DAY_H", "REACH", "Look", "Series", "series_of"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Series = Mapping[str, tuple[Floats, Ints]]
+"""By metric its hourly values, shape (series, hours), and the port of each row."""
 
 DAY_H: Final = 24
 _GUARD_H: Final = 24  # the newest day is what is compared, so it is no part of the baseline
@@ -37,13 +39,14 @@ _OF_LANES: Final = {"mean": 0, "min": 1, "max": 2}
 
 @dataclass(frozen=True)
 class Look:
-    """Windows over a cube at the times of a history.
+    """Windows over a cube at the times of a history, whose series are `series_of` that cube.
 
     Lane arrays have one row a lane, port arrays one row a port; the second axis is the times.
     """
 
     cube: Cube
     history: History
+    series: Series
     _cache: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -56,38 +59,6 @@ class Look:
             self._cache[key] = make()
         return self._cache[key]
 
-    # ---- series -------------------------------------------------------------------------------
-
-    @cached_property
-    def _series(self) -> dict[str, tuple[Floats, Ints]]:
-        lanes, ports = self.cube.lanes, self.cube.lane_port
-        temp = self.cube.states["temp_mean"]
-        heat = np.where(_recently(~np.isnan(temp)), BIAS_PER_C * temp, 0.0)[ports]
-        bias_raw = np.log(lanes["bias_mean"])
-        ber = np.vstack([lanes["ber_mean"], self._port_ber])
-        owner = np.concatenate([ports, np.arange(self.cube.ports.height)])
-        order = np.argsort(owner, kind="stable")
-        every = np.arange(self.cube.ports.height)
-        return {
-            "tx": (lanes["tx_mean"], ports),
-            "rx": (lanes["rx_mean"], ports),
-            "rx_low": (lanes["rx_min"], ports),
-            "bias": ((bias_raw - heat).astype(np.float32), ports),
-            "bias_raw": (bias_raw, ports),
-            "ber": (np.ascontiguousarray(ber[order]), owner[order]),
-            "temp": (temp, every),
-            "volt": (self.cube.states["volt_mean"], every),
-        }
-
-    @cached_property
-    def _port_ber(self) -> Floats:
-        """BER of ports that give one for all lanes, or, where none is given, what corrected codewords imply."""
-        states = self.cube.states
-        counted = log_ber_from_counter(states["corrected"], states["corrected_s"], self.history.speed_gbps)
-        said = ~np.isnan(states["pber_mean"])
-        np.logical_or.at(said, self.cube.lane_port, ~np.isnan(self.cube.lanes["ber_mean"]))
-        return np.where(_recently(said), states["pber_mean"], counted)
-
     # ---- windows ------------------------------------------------------------------------------
 
     def _window(self, name: str, x: Floats, hours: int, kind: str) -> Floats:
@@ -99,7 +70,7 @@ class Look:
 
     def window(self, metric: str, hours: int, kind: str) -> Floats:
         """Shape (series, times): a statistic of the last `hours`: mean, min, max, sum, last, slope (a day), scatter."""
-        return self._window(metric, self._series[metric][0], hours, kind)
+        return self._window(metric, self.series[metric][0], hours, kind)
 
     def state(self, name: str, hours: int, kind: str = "sum") -> Floats:
         """Shape (ports, times): a statistic of a port state over the last `hours`."""
@@ -121,7 +92,7 @@ class Look:
 
     def _baseline(self, metric: str) -> Floats:
         def make() -> Floats:
-            x, owner = self._series[metric]
+            x, owner = self.series[metric]
             aligned = (self.at + self.cube.start) // _ALIGN_H * _ALIGN_H - self.cube.start
             return baselines(x, aligned, self.history.epoch, owner, _GUARD_H, _REACH_H, _ENOUGH_H)
 
@@ -145,7 +116,7 @@ class Look:
 
     def owner(self, metric: str) -> Ints:
         """The port of each row of a metric's series."""
-        return self._series[metric][1]
+        return self.series[metric][1]
 
     def worst(self, metric: str, values: Floats, side: str) -> Floats:
         """Shape (ports, times): the least ("min") or greatest ("max") of a port's lanes; NaN where it has none."""
@@ -171,3 +142,39 @@ def _recently(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     before = np.zeros_like(count)
     before[:, _WEEK_H:] = count[:, :-_WEEK_H]
     return count > before
+
+
+def series_of(cube: Cube, speed_gbps: Floats) -> Series:
+    """The hourly series of every metric; they hang on no time, so looks at the same cube share them.
+
+    Args:
+        cube: tiles.
+        speed_gbps: shape (ports, hours), see `History.speed_gbps`.
+    """
+    lanes, ports = cube.lanes, cube.lane_port
+    temp = cube.states["temp_mean"]
+    heat = np.where(_recently(~np.isnan(temp)), BIAS_PER_C * temp, 0.0)[ports]
+    bias_raw = np.log(lanes["bias_mean"])
+    ber = np.vstack([lanes["ber_mean"], _port_ber(cube, speed_gbps)])
+    owner = np.concatenate([ports, np.arange(cube.ports.height)])
+    order = np.argsort(owner, kind="stable")
+    every = np.arange(cube.ports.height)
+    return {
+        "tx": (lanes["tx_mean"], ports),
+        "rx": (lanes["rx_mean"], ports),
+        "rx_low": (lanes["rx_min"], ports),
+        "bias": ((bias_raw - heat).astype(np.float32), ports),
+        "bias_raw": (bias_raw, ports),
+        "ber": (np.ascontiguousarray(ber[order]), owner[order]),
+        "temp": (temp, every),
+        "volt": (cube.states["volt_mean"], every),
+    }
+
+
+def _port_ber(cube: Cube, speed_gbps: Floats) -> Floats:
+    """BER of ports that give one for all lanes, or, where none is given, what corrected codewords imply."""
+    states = cube.states
+    counted = log_ber_from_counter(states["corrected"], states["corrected_s"], speed_gbps)
+    said = ~np.isnan(states["pber_mean"])
+    np.logical_or.at(said, cube.lane_port, ~np.isnan(cube.lanes["ber_mean"]))
+    return np.where(_recently(said), states["pber_mean"], counted)

@@ -33,7 +33,7 @@ from features.catalogue import CATALOGUE, Feature
 from features.cube import PORT, Cube, LakeTiles
 from features.fleet import Fleet
 from features.history import History
-from features.look import REACH, Look
+from features.look import REACH, Look, series_of
 
 __all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "hourly"]
 
@@ -176,19 +176,19 @@ class FeaturePipeline:
         """
         done = 0
         for cube, times in source.cubes(at, REACH) if at else ():
+            series = series_of(cube, History(cube, fleet, times).speed_gbps)
             for group in _link_segments(fleet, times):
-                yield self._block(cube, History(cube, fleet, group))
+                yield self._block(Look(cube, History(cube, fleet, group), series))
                 done += len(group)
                 if progress:
                     progress(done / len(at))
 
-    def _block(self, cube: Cube, past: History) -> Block:
-        view = Look(cube, past)
-        own = np.empty((cube.ports.height, len(past.at), len(self.features)), np.float32)
+    def _block(self, view: Look) -> Block:
+        own = np.empty((view.cube.ports.height, view.at.size, len(self.features)), np.float32)
         for j, feature in enumerate(self.features):
             own[:, :, j] = feature.values(view)
         rows = np.fmax(view.state("rows", _RECENT_H), view.worst("rx", view.lane_sum("rows", _RECENT_H), "max"))
-        return Block(cube, past, own, np.nan_to_num(rows), self)
+        return Block(view.cube, view.history, own, np.nan_to_num(rows), self)
 
     def transform(self, source: LakeTiles, fleet: Fleet, at: datetime | Sequence[datetime]) -> pl.DataFrame:
         """One row a port that has spoken lately and time, with the features as columns.

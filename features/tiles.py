@@ -222,23 +222,34 @@ def update_tiles(lake: Lake, *, now: datetime | None = None, progress: Callable[
         Number of tiles written.
     """
     open_hour = (now or datetime.now(UTC)).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    work = [(tiles, source, day) for tiles, source in _SOURCES for day in lake.dates(source)]
+    work = [
+        (tiles, source, day, end, transaction)
+        for tiles, source in _SOURCES
+        for day, end, transaction in _changed_days(lake, tiles, source, open_hour)
+    ]
+    report = progress or (lambda _: None)
     written = 0
-    for i, (tiles, source, day) in enumerate(work):
-        written += _update_day(lake, tiles, source, day, open_hour)
-        if progress:
-            progress((i + 1) / len(work))
+    for i, job in enumerate(work):
+        report(i / len(work))
+        written += _update_day(lake, *job)
+    report(1.0)
     return written
 
 
-def _update_day(lake: Lake, tiles: Table, source: Table, day: date, open_hour: datetime) -> int:
+def _changed_days(lake: Lake, tiles: Table, source: Table, open_hour: datetime) -> list[tuple[date, datetime, str]]:
+    """Days whose files or whose end have changed since their tiles were made; where each ends, and how to record it."""
+    days = []
+    for day, digest in sorted(lake.fingerprints(source).items()):
+        start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        end = min(start + timedelta(days=1), open_hour)
+        if end > start:
+            days.append((day, end, f"{digest}:{end.isoformat()}"))
+    done = lake.recorded(tiles, [transaction for _, _, transaction in days])
+    return [job for job in days if job[2] not in done]
+
+
+def _update_day(lake: Lake, tiles: Table, source: Table, day: date, end: datetime, transaction: str) -> int:
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    end = min(start + timedelta(days=1), open_hour)
-    if end <= start:
-        return 0
-    transaction = f"{lake.fingerprint(source, day)}:{end.isoformat()}"
-    if lake.has_transaction(tiles, transaction):
-        return 0
     fresh = tile_day(lake.scan(source, since=start, until=end).collect(), tiles)
     known = lake.scan(tiles, since=start, until=end).collect()
     if known.height:

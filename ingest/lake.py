@@ -142,11 +142,14 @@ class Lake:
         handle = self._open(table)
         return [] if handle is None else sorted({file.day for file in data_files(handle) if file.day is not None})
 
-    def fingerprint(self, table: Table, day: date) -> str:
-        """A digest of one day's data files: equal as long as nothing was appended to or rewritten in that day."""
+    def fingerprints(self, table: Table) -> dict[date, str]:
+        """By day a digest of its data files: equal as long as nothing was appended to or rewritten in that day."""
         handle = self._open(table)
-        names = [] if handle is None else sorted(file.uri for file in data_files(handle) if file.day == day)
-        return hashlib.sha256("\n".join(names).encode()).hexdigest()
+        names: dict[date, list[str]] = {}
+        for file in [] if handle is None else data_files(handle):
+            if file.day is not None:
+                names.setdefault(file.day, []).append(file.uri)
+        return {day: hashlib.sha256("\n".join(sorted(uris)).encode()).hexdigest() for day, uris in names.items()}
 
     def compact(
         self,

@@ -16,7 +16,7 @@ from features.cube import Cube
 from features.describe import describe
 from features.fleet import Fleet
 from features.history import History
-from features.look import Look
+from features.look import Look, series_of
 from features.pipeline import FeaturePipeline
 
 MakeCube = Callable[..., Cube]
@@ -33,7 +33,8 @@ def _seen(make_cube: MakeCube) -> Callable[..., dict[str, NDArray[np.float32]]]:
     def see(*names: str, modules: list[dict[str, Any]] | None = None, **series: Any) -> dict[str, Any]:
         records = None if modules is None else pl.DataFrame(modules, infer_schema_length=None)
         cube = make_cube(DAY, PORTS, HOURS, **series)
-        look = Look(cube, History(cube, Fleet.from_frames(modules=records), [DAY + timedelta(hours=HOURS)]))
+        past = History(cube, Fleet.from_frames(modules=records), [DAY + timedelta(hours=HOURS)])
+        look = Look(cube, past, series_of(cube, past.speed_gbps))
         return {name: FEATURES[name].values(look)[:, 0] for name in names}
 
     return see
@@ -264,7 +265,8 @@ def test_facts_are_bounded_so_that_they_tell_no_module_from_another(seen: Seen) 
 def test_nothing_known_is_nan_or_nothing_and_never_a_warning(make_cube: MakeCube) -> None:
     """A cube in which no port ever spoke: every feature must bear it, for warnings are errors here."""
     cube = make_cube(DAY, PORTS, HOURS)
-    look = Look(cube, History(cube, Fleet.from_frames(), [DAY + timedelta(hours=HOURS)]))
+    past = History(cube, Fleet.from_frames(), [DAY + timedelta(hours=HOURS)])
+    look = Look(cube, past, series_of(cube, past.speed_gbps))
 
     for feature in CATALOGUE:
         values = feature.values(look)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from features.cube import Cube
 from features.fleet import Fleet
 from features.history import History
-from features.look import REACH, Look
+from features.look import REACH, Look, series_of
 from features.pipeline import hourly
 
 MakeCube = Callable[..., Cube]
@@ -27,7 +27,8 @@ def _look(make_cube: MakeCube) -> LookAt:
     def make(modules: pl.DataFrame | None = None, hours: int = 400, **series: NDArray[np.float32] | float) -> Look:
         cube = make_cube(DAY, ["leaf01:Ethernet0", "leaf02:Ethernet0"], hours, **series)
         times = hourly(DAY + timedelta(hours=hours - 48), DAY + timedelta(hours=hours))
-        return Look(cube, History(cube, Fleet.from_frames(modules=modules), times))
+        past = History(cube, Fleet.from_frames(modules=modules), times)
+        return Look(cube, past, series_of(cube, past.speed_gbps))
 
     return make
 

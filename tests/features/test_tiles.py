@@ -290,4 +290,4 @@ def test_progress_ends_at_the_whole(tmp_path: Path, lane_rows: Rows, quarters: Q
 
     update_tiles(_lake(tmp_path, lane_rows(quarters(DAY, 192))), now=LONG_AFTER, progress=told.append)
 
-    assert [0.5, 1.0] == told
+    assert [0.0, 0.5, 1.0] == told
