@@ -261,11 +261,11 @@ def _crossed(peaks: Floats, allowed: float) -> float:
     if peaks.size == 0:
         return 0.5
     scores = logit(np.clip(peaks.astype(np.float64), 1e-6, 1 - 1e-6))
-    if 1.0 <= allowed < peaks.size:
-        whole = int(allowed)
-        return float(expit(0.5 * (scores[whole - 1] + scores[whole])))
     if allowed >= peaks.size:
         return float(expit(scores[-1]))
+    higher = scores[scores > scores[int(allowed)]]  # fewer than allowed where several weeks tie
+    if higher.size:
+        return float(expit(0.5 * (higher[-1] + scores[int(allowed)])))
     tail = scores[: min(_TAIL, peaks.size)]
     steep = max(float(np.mean(tail - tail[-1])), 0.05)
     return float(expit(max(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)), tail[0])))

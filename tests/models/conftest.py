@@ -123,7 +123,7 @@ def _make_censored() -> MakeFrame:
             for link, start, end, reason in spans
         ]
         time = pl.Datetime("us", "UTC")
-        schema = {"link_id": pl.String, "start": time, "end": time, "reason": pl.String}
+        schema = pl.Schema({"link_id": pl.String(), "start": time, "end": time, "reason": pl.String()})
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     return make

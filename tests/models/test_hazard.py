@@ -33,7 +33,7 @@ def _both_ends(block: Block) -> tuple[Floats, Floats]:
 
 def _of_links(data: RiskSet, chosen: NDArray[np.bool_]) -> RiskSet:
     arrays = ("rows", "link", "until_event_h", "event", "observed_h", "first", "weight", "time_s")
-    return RiskSet(*(getattr(data, name)[chosen] for name in arrays), data.place.filter(chosen))
+    return replace(data, **{name: getattr(data, name)[chosen] for name in arrays}, place=data.place.filter(chosen))
 
 
 def _failing(data: RiskSet, links: int) -> RiskSet:
@@ -172,7 +172,8 @@ class TestFit:
         assert two.hazard_ is not None
         assert one.hazard_.model_to_string() == two.hazard_.model_to_string()
         assert (one.slope_, one.offset_.tolist()) == (two.slope_, two.offset_.tolist())
-        assert np.array_equal(*(m.predict(data.rows.rows, m.names).fault for m in (one, two)))
+        first, second = (model.predict(data.rows.rows, model.names).fault for model in (one, two))
+        assert np.array_equal(first, second)
 
     def test_a_second_fit_forgets_the_first(self, quick: Quick, data: TrainingData) -> None:
         model = quick(rounds=5).fit(data.rows, data.fault)
