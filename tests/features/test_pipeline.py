@@ -25,14 +25,24 @@ PIPELINE = FeaturePipeline()
 Quarters = Callable[[datetime, int], list[datetime]]
 Rows = Callable[..., pl.DataFrame]
 
-CUTS = [
-    datetime(2026, 3, 1, 16, tzinfo=UTC),  # the hour after a ticket; most installations are a day old in telemetry
-    datetime(2026, 3, 4, 14, tzinfo=UTC),  # the hour after a ticket is opened that is closed later
-    datetime(2026, 3, 5, 14, tzinfo=UTC),  # a swap in this very minute
-    datetime(2026, 3, 5, 15, tzinfo=UTC),  # the hour after
-    datetime(2026, 3, 9, 15, tzinfo=UTC),  # in a drain
-    datetime(2026, 3, 12, 5, tzinfo=UTC),  # a ticket in this very minute
-]
+HOUR = timedelta(hours=1)
+MOMENTS: dict[str, Callable[[Fleet], datetime]] = {
+    "on the second day": lambda fleet: _at(2, 5),
+    "at a ticket": lambda fleet: _next_hour(fleet.tickets["opened_at"]),
+    "when one is closed": lambda fleet: _next_hour(fleet.tickets["closed_at"]),
+    "at a swap": lambda fleet: _next_hour(fleet.modules["installed_at"]),
+    "an hour after a swap": lambda fleet: _next_hour(fleet.modules["installed_at"]) + HOUR,
+    "in maintenance": lambda fleet: _next_hour(fleet.maintenance["start"]),
+    "on the last day": lambda fleet: _at(12, 5),
+}
+"""Whole hours of the sample at which something has just become known."""
+
+
+def _next_hour(times: pl.Series) -> datetime:
+    """The whole hour at or after the first of the times within the sample's telemetry, its first day left out."""
+    first = times.filter((times > _at(2)) & (times < _at(12))).min()
+    assert isinstance(first, datetime)
+    return first.replace(minute=0, second=0, microsecond=0) + (HOUR if first.minute else timedelta())
 
 
 def _at(day: int, hour: int = 0) -> datetime:
@@ -53,20 +63,22 @@ def _same(left: pl.DataFrame, right: pl.DataFrame) -> None:
 # ---- the future ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at", CUTS, ids=lambda at: f"{at:%d_%H}")
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_features_of_a_time_are_the_same_where_nothing_later_is_known(
-    at: datetime, whole: pl.DataFrame, lake_at: Callable[[datetime], Lake], sample_fleet: Fleet
+    moment: str, whole: pl.DataFrame, lake_at: Callable[[datetime], Lake], sample_fleet: Fleet
 ) -> None:
     """The leak test: lake and records cut off at a time against everything."""
+    at = MOMENTS[moment](sample_fleet)
     cut = PIPELINE.transform(LakeTiles(lake_at(at)), sample_fleet.as_of(at), at)
 
     _same(whole.filter(pl.col("time") == at), cut)
 
 
-@pytest.mark.parametrize("at", CUTS[:4], ids=lambda at: f"{at:%d_%H}")
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_one_time_alone_gives_the_row_that_many_together_give(
-    at: datetime, whole: pl.DataFrame, sample_lake: Lake, sample_fleet: Fleet
+    moment: str, whole: pl.DataFrame, sample_lake: Lake, sample_fleet: Fleet
 ) -> None:
+    at = MOMENTS[moment](sample_fleet)
     _same(whole.filter(pl.col("time") == at), PIPELINE.transform(LakeTiles(sample_lake), sample_fleet, at))
 
 
@@ -113,9 +125,10 @@ def test_links_that_come_and_go_within_the_range_are_seen_as_of_each_time(
     many = PIPELINE.transform(LakeTiles(sample_lake), fleet, times)
 
     _same(many, pl.concat(_alone(sample_lake, fleet, times)).sort("site", "device", "interface", "time"))
-    one = many.filter(pl.col("device") == "leaf000", pl.col("interface") == "Ethernet1/1").sort("time")
-    alone, joined = "leaf000:Ethernet1/1", "gpu0000:eth0--leaf000:Ethernet1/1"
-    assert ["C00000"] * 3 + [alone] * 2 + [joined] * 4 == one["link_id"].to_list()
+    link = sample_fleet.links.row(0, named=True)
+    near, far = (f"{link[f'{end}_device']}:{link[f'{end}_interface']}" for end in "az")
+    names = many.filter(pl.concat_str("device", pl.lit(":"), "interface") == near).sort("time")["link_id"]
+    assert [link["cable_id"]] * 3 + [near] * 2 + ["--".join(sorted([near, far]))] * 4 == names.to_list()
 
 
 def test_late_samples_within_the_range_are_seen_from_when_they_were_received(
