@@ -33,10 +33,7 @@ def _prepare() -> None:
     numba needs a folder it can write to (a read-only installation has none); idle OpenMP threads should sleep.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if "NUMBA_CACHE_DIR" not in os.environ:
-        cache = Settings.from_env().home / "cache" / "numba"
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            cache = Path(tempfile.gettempdir(), "forelight-numba")
-        os.environ["NUMBA_CACHE_DIR"] = str(cache)
+    home = Settings.from_env().home
+    standing = next(folder for folder in (home, *home.parents) if folder.exists())
+    cache = home / "cache" / "numba" if os.access(standing, os.W_OK) else Path(tempfile.gettempdir(), "forelight-numba")
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache))
