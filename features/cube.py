@@ -90,8 +90,12 @@ class LakeTiles:
         since, until = at[0] - reach, at[-1]
         lanes = self._read(LANE_TILES, since, until, _LANE_COLUMNS)
         ports = self._read(PORT_TILES, since, until, (*_PORT_COLUMNS, *_COUNTER_COLUMNS, "serial"))
-        for group in _segments(at, [lanes, ports]):
-            yield _cube(since, group[-1], _known(lanes, group), _known(ports, group)), group
+        groups = list(_segments(at, [lanes, ports]))
+        for group in groups:
+            cube = _cube(since, group[-1], _known(lanes, group), _known(ports, group))
+            if group is groups[-1]:
+                del lanes, ports  # else they would stay while features are made
+            yield cube, group
 
     def _read(self, table: Table, since: datetime, until: datetime, columns: Sequence[str]) -> pl.DataFrame:
         picked = [*table.key, "received_at", *columns]
@@ -111,7 +115,8 @@ def _segments(at: Sequence[datetime], tables: Sequence[pl.DataFrame]) -> Iterato
 
 def _known(tiles: pl.DataFrame, group: Sequence[datetime]) -> pl.DataFrame:
     """Tiles before the last of the times that were received by the first."""
-    return tiles.filter(pl.col("hour") < group[-1], ~_LATE | (pl.col("received_at") <= group[0]))
+    known = tiles.select((pl.col("hour") < group[-1]) & (~_LATE | (pl.col("received_at") <= group[0]))).to_series()
+    return tiles if known.all() else tiles.filter(known)
 
 
 def _cube(since: datetime, until: datetime, lanes: pl.DataFrame, ports: pl.DataFrame) -> Cube:
@@ -120,11 +125,13 @@ def _cube(since: datetime, until: datetime, lanes: pl.DataFrame, ports: pl.DataF
     names = pl.concat([lanes.select(PORT), ports.select(PORT)]).unique().with_columns(pl.col(PORT).cast(pl.String))
     names = names.sort(PORT)
     index = names.with_columns(pl.col(PORT).cast(pl.Categorical)).with_row_index("p")
-    lanes, ports = (tiles.join(index, on=PORT, maintain_order="left") for tiles in (lanes, ports))
-    series = lanes.select("p", "lane").unique().sort("p", "lane").with_row_index("s")
-    lanes = lanes.join(series, on=["p", "lane"], maintain_order="left")
-    lanes, lane_at = _placed(lanes, "s", start, (series.height, hours))
-    ports, port_at = _placed(ports, "p", start, (names.height, hours))
+    # Only the keys are joined: wide frames are copied by a join.
+    port_row = ports.select(PORT).join(index, on=PORT, maintain_order="left")["p"]
+    of_lane = lanes.select(*PORT, "lane").join(index, on=PORT, maintain_order="left").select("p", "lane")
+    series = of_lane.unique().sort("p", "lane").with_row_index("s")
+    lane_row = of_lane.join(series, on=["p", "lane"], maintain_order="left")["s"]
+    lanes, lane_at = _placed(lanes, lane_row, start, (series.height, hours))
+    ports, port_at = _placed(ports, port_row, start, (names.height, hours))
     serials = np.full((names.height, hours), -1, np.int32)
     serials[port_at] = ports["serial"].cast(pl.Categorical).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
     return Cube(
@@ -138,18 +145,16 @@ def _cube(since: datetime, until: datetime, lanes: pl.DataFrame, ports: pl.DataF
 
 
 def _placed(
-    tiles: pl.DataFrame, row: str, start: int, shape: tuple[int, int]
+    tiles: pl.DataFrame, row: pl.Series, start: int, shape: tuple[int, int]
 ) -> tuple[pl.DataFrame, tuple[NDArray[Any], Ints]]:
     """Tiles with the row and hour of each: of those of one place the latest received comes last, and so wins."""
-
-    def where(tiles: pl.DataFrame) -> tuple[NDArray[Any], Ints]:
-        return tiles[row].to_numpy(), (tiles["hour"].dt.epoch("s") // 3600).to_numpy() - start
-
+    where = row.to_numpy(), (tiles["hour"].dt.epoch("s") // 3600).to_numpy() - start
     filled = np.zeros(shape, bool)
-    filled[where(tiles)] = True
+    filled[where] = True
     if np.count_nonzero(filled) < tiles.height:
-        tiles = tiles.sort("received_at", maintain_order=True)
-    return tiles, where(tiles)
+        order = np.argsort(tiles["received_at"].to_numpy(), kind="stable")
+        return tiles[order], (where[0][order], where[1][order])
+    return tiles, where
 
 
 def _states(ports: pl.DataFrame, where: tuple[Ints, Ints], shape: tuple[int, int]) -> dict[str, Floats]:
@@ -168,5 +173,5 @@ def _scatter(
     values: pl.Series, where: tuple[Ints, Ints], shape: tuple[int, int], kind: type[np.floating] = np.float32
 ) -> NDArray[Any]:
     dense = np.full(shape, np.nan, kind)
-    dense[where] = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    dense[where] = values.cast(pl.Float64 if kind is np.float64 else pl.Float32).fill_null(float("nan")).to_numpy()
     return dense
