@@ -91,13 +91,14 @@ class Artifact:
             if manifest[name] != wanted:
                 msg = f"{folder}: this model was made by other code ({name} is another); train again"
                 raise ModelError(msg)
-        for name, digest in manifest["sha256"].items():
-            if name not in {"hazard.txt", "fault.txt"} or _digest(folder / name) != digest:
+        digests = manifest["sha256"]
+        for name in ("hazard.txt", *digests):
+            if name not in {"hazard.txt", "fault.txt"} or _digest(folder / name) != digests[name]:
                 msg = f"{folder / name} is not the file that was saved"
                 raise ModelError(msg)
         model = JointModel(tuple(manifest["features"]), tuple(manifest["signs"]))
         model.hazard_ = _booster(folder / "hazard.txt")
-        model.fault_ = _booster(folder / "fault.txt") if "fault.txt" in manifest["sha256"] else None
+        model.fault_ = _booster(folder / "fault.txt") if "fault.txt" in digests else None
         model.slope_ = float(manifest["calibration"]["slope"])
         model.offset_ = np.array(manifest["calibration"]["offset"], np.float64)
         until = datetime.fromisoformat(manifest["trained_until"])

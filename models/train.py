@@ -117,7 +117,10 @@ def _part(progress: Callable[[float], None], i: int, of: int) -> Callable[[float
 
 def _times(lake: Lake, until: datetime) -> list[datetime]:
     days = lake.dates(PORT_SAMPLES)
-    begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC) + WARM_UP if days else until
+    if not days:
+        msg = f"{lake.uri} holds no telemetry: collect or import some first"
+        raise ModelError(msg)
+    begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC) + WARM_UP
     times = hourly(begin, until)
     if len(times) < HORIZONS_H[-1]:
         msg = f"{len(times)} hours of telemetry before {until:%Y-%m-%d %H:%M}Z, the warm-up left out: a week is needed"
@@ -185,8 +188,15 @@ def train(lake: Lake, until: datetime, progress: Callable[[str, float], None] = 
     policy = fit_policy(unseen_risks(data, model))
     progress("alarm policy", 1.0)
     facts = _facts(data, policy)
-    version = hashlib.sha256(json.dumps([pipeline.fingerprint, facts], sort_keys=True).encode()).hexdigest()[:12]
-    return Artifact(model, policy, until, facts, version)
+    return Artifact(model, policy, until, facts, _version(model, policy, facts))
+
+
+def _version(model: JointModel, policy: Policy, facts: dict[str, Any]) -> str:
+    """A digest of all that decides: two models of the same version raise the same alarms."""
+    trees = [booster.model_to_string() for booster in (model.hazard_, model.fault_) if booster is not None]
+    calibration = [model.slope_, model.offset_.tolist()]
+    parts = [FeaturePipeline().fingerprint, *trees, calibration, policy.to_dict(), facts]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _facts(data: TrainingData, policy: Policy) -> dict[str, Any]:
@@ -204,4 +214,4 @@ def _facts(data: TrainingData, policy: Policy) -> dict[str, Any]:
 
 
 def _counts(values: pl.Series) -> dict[str, int]:
-    return dict(sorted((str(name), count) for name, count in values.value_counts().iter_rows()))
+    return dict(sorted(values.fill_null("unknown").value_counts().iter_rows()))
