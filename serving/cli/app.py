@@ -24,16 +24,13 @@ app.add_typer(lake, name="lake")
 
 
 def _time(text: str) -> datetime:
-    """An ISO 8601 time with its zone, or a usage error."""
+    """An ISO 8601 time or date, UTC where it names no zone, or a usage error."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        msg = f"{text!r} is not an ISO 8601 time"
+        msg = f"{text!r} is not an ISO 8601 time, such as 2026-03-01T00:00:00Z"
         raise typer.BadParameter(msg) from None
-    if time.tzinfo is None:
-        msg = f"{text!r} has no time zone; write {text}Z for UTC"
-        raise typer.BadParameter(msg)
-    return time.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
@@ -49,8 +46,8 @@ def _hours(text: str) -> int:
     raise typer.BadParameter(msg)
 
 
-Time = Annotated[datetime | None, typer.Option(parser=_time, metavar="TIME", help="ISO 8601 with zone.")]
-NeededTime = Annotated[datetime, typer.Option(parser=_time, metavar="TIME", help="ISO 8601 with zone.")]
+Time = Annotated[datetime | None, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")]
+NeededTime = Annotated[datetime, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
 
 
