@@ -46,8 +46,9 @@ def _hours(text: str) -> int:
     raise typer.BadParameter(msg)
 
 
-Time = Annotated[datetime | None, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")]
-NeededTime = Annotated[datetime, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")]
+Time = Annotated[
+    datetime | None, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
 
 
