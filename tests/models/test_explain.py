@@ -1,0 +1,70 @@
+"""Reasons: what the model itself gave weight to, in an operator's words."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from features.pipeline import Block, FeaturePipeline
+from models.artifact import Artifact
+from models.explain import CAUSES, reasons
+
+Floats = NDArray[np.float32]
+
+SILENT = {"admin", "technology", "lanes", "has"}
+"""Features that tell no operator why: what a port is, and that somebody switched it off."""
+
+
+@pytest.fixture(name="riskiest", scope="module")
+def _riskiest(artifact: Artifact, block: Block) -> Floats:
+    """Rows, the riskiest first."""
+    port, time = np.nonzero(block.first)
+    rows = block.matrix(port, time)
+    return rows[np.argsort(-artifact.model.predict(rows, artifact.model.names).risk[:, -1])]
+
+
+def test_every_feature_is_put_into_words_or_known_to_say_nothing(pipeline: FeaturePipeline) -> None:
+    stems = {name.removeprefix("peer_").split("_", 1)[0] for name in pipeline.names}
+
+    assert set() == stems - set(CAUSES) - SILENT
+    assert set() == set(CAUSES) - stems
+
+
+def test_reasons_are_at_most_three_and_none_twice(artifact: Artifact, riskiest: Floats) -> None:
+    said = reasons(artifact.model, riskiest)
+
+    assert riskiest.shape[0] == len(said)
+    assert all(len(words) == len(set(words)) <= 3 for words in said)
+    assert {word for words in said for word in words} <= set(CAUSES.values())
+
+
+def test_who_is_at_risk_is_told_why(artifact: Artifact, riskiest: Floats) -> None:
+    assert all(reasons(artifact.model, riskiest[:10]))
+
+
+def test_the_strongest_cause_comes_first(artifact: Artifact, riskiest: Floats) -> None:
+    model, row = artifact.model, riskiest[:1]
+    share: dict[str, float] = {}
+    for name, value in zip(model.link_names, model.contributions(row)[0], strict=True):
+        cause = CAUSES.get(name.split("_", 1)[0])
+        if cause:
+            share[cause] = share.get(cause, 0.0) + value
+
+    assert sorted(share, key=lambda cause: -share[cause])[:3] == reasons(model, row)[0]
+
+
+def test_a_row_alone_has_the_same_reasons_as_among_others(artifact: Artifact, riskiest: Floats) -> None:
+    assert reasons(artifact.model, riskiest[:20])[7] == reasons(artifact.model, riskiest[7:8])[0]
+
+
+def test_of_no_rows_there_are_no_reasons(artifact: Artifact, riskiest: Floats) -> None:
+    assert [] == reasons(artifact.model, riskiest[:0])
+
+
+def test_both_ends_of_a_link_are_told_the_same(artifact: Artifact, block: Block) -> None:
+    peer = block.history.peer
+    port, time = np.nonzero(block.first & (peer >= 0)[:, None] & block.present[peer])
+    port, time = port[:30], time[:30]
+
+    near, far = block.matrix(port, time), block.matrix(peer[port], time)
+
+    assert reasons(artifact.model, near) == reasons(artifact.model, far)
