@@ -4,6 +4,7 @@ Each decision is a pure function of a link's scores of the last day, what stands
 have already done; back-test and live scoring call the same one.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -18,8 +19,8 @@ __all__ = ["ALARM_HORIZON_H", "Change", "Policy", "Scored", "Standing", "Unseen"
 
 Floats = NDArray[np.float32]
 
-ALARM_HORIZON_H: Final = 48
-"""Alarms rest on the risk within two days: long enough for a day's lead, short enough to be about what shows now."""
+ALARM_HORIZON_H: Final = 168
+"""Alarms rest on the risk within a week: what the judge counts as right, and the steadiest of the horizons."""
 WATCH_BUDGET: Final = 1.0
 """False alarms per 1,000 modules and week that `watch` may cost."""
 ACT_BUDGET: Final = 0.1
@@ -69,6 +70,9 @@ class Change:
     why: str = ""
 
 
+_EXPIRED: Final = Change(Verb.CLEAR, why="it foretold nothing")
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """When a risk becomes an alarm, and when the alarm ends.
@@ -115,13 +119,22 @@ class Policy:
             return Change(Verb.RAISE, level) if level else None
         if touched_at is not None and touched_at > standing.raised_at:
             return Change(Verb.CLEAR, why="the link was repaired")
-        if now.time - standing.raised_at > timedelta(days=self.expire_after_days):
-            return Change(Verb.CLEAR, why="it foretold nothing")
+        if self._expired(standing, now.time):
+            return _EXPIRED
         if self._calm(scores, standing):
             return Change(Verb.CLEAR, why="risk has fallen")
         if standing.level == "watch" and self._level(scores) == "act":
             return Change(Verb.LEVEL, "act")
         return None
+
+    def unheard(self, standing: Standing, at: datetime, *, exists: bool) -> Change | None:
+        """What becomes of the alarm of a link that has no score now: silent, or no longer there."""
+        if not exists:
+            return Change(Verb.CLEAR, why="the link is no longer there")
+        return _EXPIRED if self._expired(standing, at) else None
+
+    def _expired(self, standing: Standing, at: datetime) -> bool:
+        return at - standing.raised_at > timedelta(days=self.expire_after_days)
 
     def _level(self, scores: Sequence[Scored]) -> str | None:
         risks = [score.risk for score in scores[-self.of :]]
@@ -149,18 +162,16 @@ class Policy:
         return cls(**values)
 
 
-def calm_storms(policy: Policy, raised: Mapping[str, Sequence[tuple[str, str]]]) -> set[str]:
+def calm_storms(policy: Policy, raised: Mapping[str, Sequence[tuple[str, str, str]]]) -> set[str]:
     """Links whose new alarm is held back because too many came up on one device at once.
 
     Args:
         policy: its `storm` is the limit.
-        raised: link to the devices (site, device) of its ends.
+        raised: link to the ports (site, device, interface) of its ends.
     """
-    count: dict[tuple[str, str], int] = {}
-    for devices in raised.values():
-        for device in set(devices):
-            count[device] = count.get(device, 0) + 1
-    return {link for link, devices in raised.items() if any(count[d] > policy.storm for d in devices)}
+    devices = {link: {(site, device) for site, device, _ in ends} for link, ends in raised.items()}
+    count = Counter(device for of_link in devices.values() for device in of_link)
+    return {link for link, of_link in devices.items() if any(count[device] > policy.storm for device in of_link)}
 
 
 def persistent(risk: Floats, need: int, of: int) -> Floats:
