@@ -1,26 +1,38 @@
 """Risks and alarms over time: the back-test walks through history exactly as live scoring does, hour by hour."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from features.cube import LakeTiles
+from features.cube import PORT, LakeTiles
 from features.fleet import Fleet
-from features.labels import link_maintenance
 from features.pipeline import Block, FeaturePipeline
 from models.alarm import Alarm, alarm_id, diagnose_all, expected_window
 from models.artifact import Artifact
 from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H, Change, Scored, Standing, Verb, calm_storms
 
-__all__ = ["LinkRisks", "Walk", "Work", "devices_of", "link_risks", "make_alarm", "serial_at", "touched_at", "walk"]
+__all__ = [
+    "LinkRisks",
+    "Walk",
+    "Work",
+    "ends_of",
+    "link_risks",
+    "links_of",
+    "make_alarm",
+    "serial_at",
+    "touched_at",
+    "walk",
+]
 
 Floats = NDArray[np.float32]
+PortName = tuple[str, str, str]
 
 _COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
 _PIECE: Final = timedelta(days=12)
@@ -51,26 +63,34 @@ def link_risks(artifact: Artifact, block: Block) -> LinkRisks:
 
 @dataclass(frozen=True)
 class Work:
-    """When people are at a link: tickets from opening to closing, maintenance once announced."""
+    """When people are at a link: tickets from opening to closing, maintenance once announced.
 
-    spans: dict[str, list[tuple[datetime, datetime, datetime | None]]]
+    Attributes:
+        spans: by port (interface None: the whole device) when it was known, when it starts, when it ends.
+    """
+
+    spans: Mapping[tuple[str, str, str | None], Sequence[tuple[datetime, datetime, datetime | None]]]
 
     @classmethod
     def of(cls, fleet: Fleet) -> "Work":
-        """From the fleet's records, whole."""
-        ends = fleet.ends().select("link_id", "site", "device", "interface").unique()
-        tickets = fleet.tickets.join(ends, on=["site", "device", "interface"])
-        spans: dict[str, list[tuple[datetime, datetime, datetime | None]]] = {}
-        for link, opened, closed in tickets.select("link_id", "opened_at", "closed_at").iter_rows():
-            spans.setdefault(link, []).append((opened, opened, closed))
-        for link, start, end in link_maintenance(fleet).select("link_id", "start", "end").iter_rows():
-            spans.setdefault(link, []).append((start, start, end))
+        """From the fleet's records, whole: a link's name may change, its ports stay."""
+        spans: dict[tuple[str, str, str | None], list[tuple[datetime, datetime, datetime | None]]] = {}
+        tickets = fleet.tickets.select(*PORT, "opened_at", pl.col("opened_at").alias("start"), "closed_at")
+        announced = pl.col("announced_at").fill_null(pl.col("start"))
+        for site, device, interface, known, start, end in (
+            *tickets.iter_rows(),
+            *fleet.maintenance.select(*PORT, announced, "start", "end").iter_rows(),
+        ):
+            spans.setdefault((site, device, interface), []).append((known, start, end))
         return cls(spans)
 
-    def busy(self, link: str, at: datetime) -> bool:
-        """Whether a ticket is open or maintenance runs."""
+    def busy(self, ends: Iterable[PortName], at: datetime) -> bool:
+        """Whether a ticket is open at one of a link's ends, or maintenance runs."""
+        places = {place for site, device, port in ends for place in ((site, device, port), (site, device, None))}
         return any(
-            known <= at and start <= at and (end is None or at < end) for known, start, end in self.spans.get(link, ())
+            known <= at and start <= at and (end is None or at < end)
+            for place in places
+            for known, start, end in self.spans.get(place, ())
         )
 
 
@@ -95,8 +115,10 @@ class Walk:
     def feed(self, block: Block, risks: LinkRisks) -> None:
         """Take the policy's steps at each of the block's times."""
         bounds = np.searchsorted(risks.time, np.arange(len(block.history.at) + 1))
+        there = links_of(block)
         for t, at in enumerate(block.history.at):
             self._step(block, at, risks, range(bounds[t], bounds[t + 1]))
+            self._unheard(at, there, {block.history.links[p] for p in risks.port[bounds[t] : bounds[t + 1]]})
 
     def _step(self, block: Block, at: datetime, risks: LinkRisks, rows: range) -> None:
         raised: dict[str, tuple[int, str]] = {}
@@ -112,11 +134,9 @@ class Walk:
             elif change.verb is Verb.LEVEL:
                 self._replace(link, level=change.level)
             else:
-                self._replace(link, cleared_at=at)
-                del self._standing[link]
-        stormy = calm_storms(
-            self.artifact.policy, {link: devices_of(block, int(risks.port[i])) for link, (i, _) in raised.items()}
-        )
+                self._clear(link, at)
+        ends = {link: ends_of(block, int(risks.port[i])) for link, (i, _) in raised.items()}
+        stormy = calm_storms(self.artifact.policy, ends)
         for link, (i, level) in raised.items():
             if link in stormy:
                 self.held_back.append((link, at))
@@ -137,7 +157,20 @@ class Walk:
             alarm = self.alarms[self._standing[link]]
             standing = Standing(alarm.raised_at, alarm.level)
         touched = touched_at(block, port, time)
-        return policy.decide(list(recent), standing, busy=self.work.busy(link, at), touched_at=touched)
+        busy = self.work.busy(ends_of(block, port), at)
+        return policy.decide(list(recent), standing, busy=busy, touched_at=touched)
+
+    def _unheard(self, at: datetime, there: set[str], scored: set[str]) -> None:
+        """Alarms on links that are silent or no longer there."""
+        for link in self._standing.keys() - scored:
+            alarm = self.alarms[self._standing[link]]
+            standing = Standing(alarm.raised_at, alarm.level)
+            if self.artifact.policy.unheard(standing, at, exists=link in there):
+                self._clear(link, at)
+
+    def _clear(self, link: str, at: datetime) -> None:
+        self._replace(link, cleared_at=at)
+        del self._standing[link]
 
     def _replace(self, link: str, **changes: object) -> None:
         i = self._standing[link]
@@ -150,11 +183,16 @@ def touched_at(block: Block, port: int, time: int) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if np.isfinite(seconds) else None
 
 
-def devices_of(block: Block, port: int) -> list[tuple[str, str]]:
-    """Site and device of both ends of a port's link."""
-    site, device, _ = block.cube.ports.row(port)
-    far = block.history.ends.get(block.cube.ports.row(port), ("", None, None))[1]
-    return [(site, device), *([far[:2]] if far else [])]
+def ends_of(block: Block, port: int) -> list[PortName]:
+    """Both ends of a port's link, itself first; one where the other is not known."""
+    near = block.cube.ports.row(port)
+    far = block.history.ends.get(near, ("", None, None))[1]
+    return [near, far] if far else [near]
+
+
+def links_of(block: Block) -> set[str]:
+    """Links that exist at the block's times, whether they speak or not."""
+    return {link for link, *_ in block.history.ends.values()} | set(block.history.links)
 
 
 def make_alarm(artifact: Artifact, block: Block, risks: LinkRisks, i: int, level: str) -> Alarm:

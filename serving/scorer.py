@@ -4,7 +4,7 @@ A run is known by its time: run again, it changes nothing. Scores go to the lake
 between the two is mended by the next run, and a reader never sees a run whose scores are missing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -22,8 +22,8 @@ from ingest.schema import SCORES, Action, FailureType
 from models.alarm import Alarm, Diagnosis, diagnose_all
 from models.artifact import Artifact
 from models.base import HORIZONS_H
-from models.policy import ALARM_HORIZON_H, Scored, Standing, Verb, calm_storms
-from models.walk import LinkRisks, Work, devices_of, link_risks, make_alarm, serial_at, touched_at
+from models.policy import ALARM_HORIZON_H, Policy, Scored, Standing, Verb, calm_storms
+from models.walk import LinkRisks, Work, ends_of, link_risks, links_of, make_alarm, serial_at, touched_at
 from serving.alarms import AlarmRecord, Applied, Clear, ScoreRun
 from serving.store import AlarmStore
 
@@ -93,11 +93,12 @@ def score_fleet(lake: Lake, store: AlarmStore, artifact: Artifact, at: datetime)
 
 def _history(lake: Lake, block: Block, at: datetime) -> dict[str, list[Scored]]:
     """The scores of each link on the day before, oldest first."""
-    since = at - timedelta(days=1)
-    rows = lake.latest(SCORES, since=since, until=at, columns=["site", "device", "interface", "time", _RISK]).collect()
+    columns = ["site", "device", "interface", "time", _RISK]
+    rows = lake.latest(SCORES, since=at - timedelta(days=1), until=at, columns=columns).collect()
+    rows = rows.filter(pl.col("time") > at - timedelta(days=1), pl.col(_RISK).is_not_null()).sort("time")
     link_of = dict(zip(block.cube.port_of, block.history.links, strict=True))
     found: dict[str, dict[datetime, float]] = {}
-    for site, device, interface, time, risk in rows.filter(pl.col(_RISK).is_not_null()).sort("time").iter_rows():
+    for site, device, interface, time, risk in rows.iter_rows():
         if link := link_of.get((site, device, interface)):
             found.setdefault(link, {})[time] = risk
     return {link: [Scored(time, risk) for time, risk in scores.items()] for link, scores in found.items()}
@@ -123,7 +124,7 @@ def _decide(
         change = policy.decide(
             scores,
             Standing(alarm.raised_at, alarm.level) if alarm else None,
-            busy=work.busy(link, at),
+            busy=work.busy(ends_of(block, port), at),
             touched_at=touched_at(block, port, 0),
         )
         if change is not None and change.verb is Verb.RAISE:
@@ -133,13 +134,25 @@ def _decide(
         elif alarm:
             level = change.level if change else alarm.level
             updated.append(_renewed(alarm, make_alarm(artifact, block, risks, i, level)))
-    stormy = calm_storms(policy, {link: devices_of(block, int(risks.port[i])) for link, (i, _) in raises.items()})
+    cleared += _unheard(policy, held, {block.history.links[port] for port in risks.port}, links_of(block), at)
+    stormy = calm_storms(policy, {link: ends_of(block, int(risks.port[i])) for link, (i, _) in raises.items()})
     raised = [
         _record(make_alarm(artifact, block, risks, i, level))
         for link, (i, level) in raises.items()
         if link not in stormy
     ]
     return raised, updated, cleared, len(stormy)
+
+
+def _unheard(
+    policy: Policy, held: Mapping[str, AlarmRecord], scored: set[str], there: set[str], at: datetime
+) -> Iterator[Clear]:
+    """The ends of alarms on links that are silent or no longer there."""
+    for link in held.keys() - scored:
+        alarm = held[link]
+        change = policy.unheard(Standing(alarm.raised_at, alarm.level), at, exists=link in there)
+        if change is not None:
+            yield Clear(alarm_id=alarm.alarm_id, at=at, why=change.why)
 
 
 def _record(alarm: Alarm) -> AlarmRecord:

@@ -134,28 +134,41 @@ class TestStanding:
         assert _decide(0.3, 0.3, standing=WATCH, busy=True) is None
 
 
-class TestStorms:
-    LEAF = ("default", "leaf01")
+class TestUnheard:
+    def test_a_silent_link_keeps_its_alarm(self) -> None:
+        assert POLICY.unheard(WATCH, NOW, exists=True) is None
 
-    def _links(self, count: int) -> dict[str, list[tuple[str, str]]]:
-        return {f"C{i}": [self.LEAF, ("default", f"spine{i:02}")] for i in range(count)}
+    def test_but_not_for_ever(self) -> None:
+        late = WATCH.raised_at + timedelta(days=22)
+
+        assert Change(Verb.CLEAR, why="it foretold nothing") == POLICY.unheard(WATCH, late, exists=True)
+
+    def test_a_link_that_is_no_longer_there_has_none(self) -> None:
+        assert Change(Verb.CLEAR, why="the link is no longer there") == POLICY.unheard(WATCH, NOW, exists=False)
+
+
+class TestStorms:
+    def _links(self, count: int) -> dict[str, list[tuple[str, str, str]]]:
+        return {f"C{i}": [("default", "leaf01", f"e{i}"), ("default", f"spine{i:02}", "e0")] for i in range(count)}
 
     def test_a_few_alarms_on_a_device_are_no_storm(self) -> None:
         assert set() == calm_storms(POLICY, self._links(POLICY.storm))
 
     def test_more_are_the_device_and_all_are_held_back(self) -> None:
         links = self._links(POLICY.storm + 1)
-        elsewhere = {"C99": [("default", "leaf02"), ("default", "spine99")]}
+        elsewhere = {"C99": [("default", "leaf02", "e0"), ("default", "spine99", "e0")]}
 
         assert set(links) == calm_storms(POLICY, {**links, **elsewhere})
 
     def test_a_link_between_two_ports_of_a_device_counts_once(self) -> None:
-        loops = {f"C{i}": [self.LEAF, self.LEAF] for i in range(POLICY.storm)}
+        loops = {
+            f"C{i}": [("default", "leaf01", f"e{i}"), ("default", "leaf01", f"e{i + 50}")] for i in range(POLICY.storm)
+        }
 
         assert set() == calm_storms(POLICY, loops)
 
     def test_devices_of_the_same_name_at_other_sites_are_others(self) -> None:
-        links = {f"C{i}": [(f"site{i}", "leaf01")] for i in range(POLICY.storm + 1)}
+        links = {f"C{i}": [(f"site{i}", "leaf01", "e0")] for i in range(POLICY.storm + 1)}
 
         assert set() == calm_storms(POLICY, links)
 
