@@ -25,6 +25,7 @@ from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H, Policy, Scored, Standing, Verb, calm_storms
 from models.walk import LinkRisks, Work, ends_of, link_risks, links_of, make_alarm, serial_at, touched_at
 from serving.alarms import AlarmRecord, Applied, Clear, ScoreRun
+from serving.errors import RunOrderError
 from serving.store import AlarmStore
 
 __all__ = ["Scoring", "score_fleet"]
@@ -61,7 +62,14 @@ def score_fleet(lake: Lake, store: AlarmStore, artifact: Artifact, at: datetime)
 
     Raises:
         ModelError: the model was trained on what came after `at`, or no module spoke lately.
+        RunOrderError: a later time was scored before.
     """
+    last = store.latest_run()
+    if last is not None and last.at == at:
+        return Scoring(last, Applied(new=False), 0)
+    if last is not None and last.at > at:
+        msg = f"{last.at.isoformat()} was scored before; {at.isoformat()} comes too late"
+        raise RunOrderError(msg)
     if at < artifact.trained_until:
         msg = f"the model knows what came after {at.isoformat()}: trained until {artifact.trained_until.isoformat()}"
         raise ModelError(msg)

@@ -18,6 +18,7 @@ from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, TABLES
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H
 from models.hazard import JointModel
+from models.policy import ALARM_HORIZON_H
 from models.train import TrainingData, train, training_data, unseen_risks
 
 
@@ -90,7 +91,7 @@ def test_risks_that_the_policy_is_fitted_on_are_of_links_not_seen(
     assert 1.0 <= unseen.modules_per_link <= 2.0
     where = int(np.flatnonzero(data.every_hour.link == links[3])[0])
     row, hour = data.every_hour.rows[where : where + 1], int(data.every_hour.hour[where])
-    expected = model.predict_unseen(row, np.array([links[3]], object))[0, HORIZONS_H.index(48)]
+    expected = model.predict_unseen(row, np.array([links[3]], object))[0, HORIZONS_H.index(ALARM_HORIZON_H)]
     assert expected == unseen.risk[3, hour]
 
 
