@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ingest.lake import Lake
     from models.artifact import Artifact
 
+Once = Callable[[str, Callable[[Path], None]], Path]
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before LightGBM: threads that spin wait for each other all day
 
 STRICT = os.environ.get("FORELIGHT_STRICT_SKIPS") == "1"
@@ -49,22 +51,27 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-def _once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the first process to ask for it fills, and the others wait for."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            unfinished = folder.with_suffix(".unfinished")
-            shutil.rmtree(unfinished, ignore_errors=True)
-            make(unfinished)
-            unfinished.rename(folder)
-    return folder
+@pytest.fixture(name="once", scope="session")
+def _once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Gives a folder by name that the first process to ask for it fills, while the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def once(name: str, make: Callable[[Path], None]) -> Path:
+        folder, made = root / name, root / f"{name}.made"
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                make(folder)
+                made.touch()
+        return folder
+
+    return once
 
 
 @pytest.fixture(name="fleet_export", scope="session")
-def _fleet_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _fleet_export(once: Once) -> Path:
     """Export of a synthetic fleet of 48 links that fail often: some fifty failures in 18 days of hourly readings."""
 
     def make(folder: Path) -> None:
@@ -75,7 +82,7 @@ def _fleet_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         generate(folder, config)
 
-    return _once(tmp_path_factory, "fleet-export", make)
+    return once("fleet-export", make)
 
 
 @pytest.fixture(name="fleet_end", scope="session")
@@ -91,7 +98,7 @@ def _train_until() -> datetime:
 
 
 @pytest.fixture(name="fleet_lake", scope="session")
-def _fleet_lake(fleet_export: Path, tmp_path_factory: pytest.TempPathFactory) -> "Lake":
+def _fleet_lake(fleet_export: Path, once: Once) -> "Lake":
     """The fleet's history with its tiles, shared: whoever writes takes a copy."""
     from features.tiles import update_tiles
     from ingest.exports import import_export
@@ -102,14 +109,13 @@ def _fleet_lake(fleet_export: Path, tmp_path_factory: pytest.TempPathFactory) ->
         import_export(fleet_export, lake)
         update_tiles(lake)
 
-    return Lake(str(_once(tmp_path_factory, "fleet-lake", make) / "lake"))
+    return Lake(str(once("fleet-lake", make) / "lake"))
 
 
 @pytest.fixture(name="artifact", scope="session")
-def _artifact(fleet_lake: "Lake", train_until: datetime, tmp_path_factory: pytest.TempPathFactory) -> "Artifact":
+def _artifact(fleet_lake: "Lake", train_until: datetime, once: Once) -> "Artifact":
     """A model of the fleet as of `train_until`, as it is when loaded."""
     from models.artifact import Artifact
     from models.train import train
 
-    folder = _once(tmp_path_factory, "fleet-model", lambda folder: train(fleet_lake, train_until).save(folder))
-    return Artifact.load(folder)
+    return Artifact.load(once("fleet-model", lambda folder: train(fleet_lake, train_until).save(folder)))

@@ -1,13 +1,14 @@
 """``forelight backtest``: walk through history as if it were live, write the alarms, judge them."""
 
 import json
+import os
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 
 from features.fleet import Fleet
-from ingest.errors import ModelError
+from ingest.errors import ModelError, ServingError
 from ingest.lake import Lake
 from models.alarm import alarm_frame
 from models.scorecard import scorecard_table
@@ -33,6 +34,7 @@ def run(
 
     Raises:
         ModelError: the span is empty, or training reaches into it, or there is too little to learn from.
+        ServingError: a file could not be written in the end.
     """
     train_until = (train_until or start).replace(minute=0, second=0, microsecond=0)
     if start >= end:
@@ -41,13 +43,15 @@ def run(
     if train_until > start:
         msg = f"training until {train_until.isoformat()} would look into the span that begins {start.isoformat()}"
         raise ModelError(msg)
+    for out in (alarms, report):
+        if out is not None:
+            _make_room(out)
     lake = Lake(Settings.from_env().lake_uri)
     fresh_tiles(lake, step)
     artifact = trained(lake, train_until, step)
     fleet = Fleet.load(lake)
     walk = walked(lake, fleet, artifact, (start, end), every_h, step)
     frame = alarm_frame(walk.alarms)
-    alarms.parent.mkdir(parents=True, exist_ok=True)
     frame.write_csv(alarms, datetime_format="%Y-%m-%dT%H:%M:%SZ")
     cards = judged(lake, fleet, frame, (start, end), step)
     if report is not None:
@@ -62,3 +66,15 @@ def run(
     if artifact.policy.act is None:
         console.print(f"level act is unavailable: {artifact.policy.act_reason}")
     console.print(f"{frame.height} alarms in {alarms}", highlight=False)
+
+
+def _make_room(out: Path) -> None:
+    """Make the folder of a file, and say now rather than after the work that it cannot be written."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{out} cannot be written: {error.strerror}"
+        raise ServingError(msg) from error
+    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
+        msg = f"{out} cannot be written: it is a folder" if out.is_dir() else f"{out} cannot be written: not permitted"
+        raise ServingError(msg)

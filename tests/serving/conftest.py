@@ -3,15 +3,19 @@
 import contextlib
 import getpass
 import importlib.util
+import io
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest import mock
 from uuid import uuid4
 
 import polars as pl
@@ -20,9 +24,12 @@ from starlette.testclient import TestClient
 
 from ingest.lake import Lake
 from ingest.schema import SCORES, Action, FailureType
+from models.artifact import Artifact
+from models.registry import Registry
 from serving.alarms import AlarmRecord, Level, ScoreRun, Suspect
 from serving.app import create_app
 from serving.auth import OperatorToken
+from serving.cli import main
 from serving.settings import Settings
 from serving.store import AlarmStore
 
@@ -244,3 +251,47 @@ def _score(
         store.apply(make_run(at, **run), raised)
 
     return score
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(name="console", scope="session")
+def _console() -> Callable[..., Ran]:
+    """Runs `forelight` as its console script does: ``console(home, "model", "list")``."""
+
+    def run(home: Path, *arguments: str, **env: str) -> Ran:
+        out, err, code = io.StringIO(), io.StringIO(), 0
+        argv = mock.patch.object(sys, "argv", ["forelight", *arguments])
+        environment = mock.patch.dict(os.environ, {"FORELIGHT_HOME": str(home), "COLUMNS": "200", **env})
+        with environment, argv, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main()
+            except SystemExit as end:
+                code = int(end.code or 0)
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@pytest.fixture(name="trained_home", scope="session")
+def _trained_home(fleet_lake: Lake, artifact: Artifact, once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
+    """FORELIGHT_HOME with the shared fleet and its model as champion; whoever writes takes a copy."""
+
+    def make(folder: Path) -> None:
+        shutil.copytree(fleet_lake.uri, folder / "lake")
+        settings = Settings.from_env({"FORELIGHT_HOME": str(folder)})
+        Registry(settings.tracking_uri, settings.artifact_root).log(artifact, {"healthy_module_weeks": 9.5})
+
+    return once("trained-home", make)
+
+
+@pytest.fixture(name="home_copy")
+def _home_copy(trained_home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained_home, tmp_path / "home"))
