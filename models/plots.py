@@ -1,7 +1,7 @@
 """The report's plots, as SVG text: drawn without a display, the same bytes each time."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from typing import Final
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from models.scorecard import Scorecard
 
-__all__ = ["alarms_over_time", "calibration", "lead_times"]
+__all__ = ["alarms_over_time", "calibration", "importance", "lead_times", "reliability"]
 
 _COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")  # Okabe and Ito's, safe for colour-blind readers
 _EPOCH: Final = date(1970, 1, 1)
@@ -84,4 +84,31 @@ def calibration(risks: npt.ArrayLike, outcomes: npt.ArrayLike, *, bins: int = 12
     axes.plot(span, span, color="#8c959f", linewidth=1)
     axes.plot(predicted, observed, "o", color=_COLOURS[0])
     axes.set(xscale="log", yscale="log", xlim=span, ylim=span, xlabel="predicted risk", ylabel="observed share")
+    return _svg(figure)
+
+
+def reliability(bins: Sequence[Sequence[float]], horizon_h: int) -> str:
+    """Failures observed against expected, between quantiles of the risk.
+
+    Args:
+        bins: from quantile, rows, expected, observed of each.
+        horizon_h: of the risks.
+    """
+    figure = Figure(figsize=(_SIZE_IN[1] + 1, _SIZE_IN[1] + 1))
+    axes = figure.subplots()
+    rows, expected, observed = (np.array([b[k] for b in bins], float) for k in (1, 2, 3))
+    seen = (rows > 0) & (expected > 0) & (observed > 0)
+    axes.loglog(expected[seen] / rows[seen], observed[seen] / rows[seen], "o-", color=_COLOURS[0])
+    ends = [float((expected[seen] / rows[seen]).min()) if seen.any() else 1e-3, 1.0]
+    axes.loglog(ends, ends, "--", color="grey", linewidth=1)
+    axes.set(xlabel=f"predicted risk within {horizon_h} h", ylabel="share that failed")
+    return _svg(figure)
+
+
+def importance(gains: Mapping[str, float]) -> str:
+    """What the trees lean on: share of the gain of each feature, the greatest on top."""
+    figure = Figure(figsize=(_SIZE_IN[0], 0.25 * max(len(gains), 1) + 0.8))
+    axes = figure.subplots()
+    axes.barh(list(gains)[::-1], list(gains.values())[::-1], color=_COLOURS[0])
+    axes.set(xlabel="share of the trees' gain")
     return _svg(figure)

@@ -1,4 +1,4 @@
-"""MLflow: runs, models and aliases. The only file that imports it.
+"""MLflow: runs, models and aliases. Only this file imports it, and the code that it hands to MLflow to serve.
 
 Local stores are SQLite below FORELIGHT_HOME; artefacts are LightGBM text and JSON, and the model that
 MLflow keeps is code of this project plus those files: no pickle is written or read.
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ingest.errors import ModelError
 from models.artifact import Artifact
+from models.evidence import evidence_metrics, evidence_plots
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import: off the network it stalls for 20 s
 
@@ -75,6 +76,10 @@ class Registry:
         with mlflow.start_run(experiment_id=self._experiment(), run_name=artifact.version) as run:
             mlflow.log_params(_parameters(artifact))
             mlflow.log_metrics(dict(metrics))
+            if found := artifact.facts.get("unseen_links"):
+                mlflow.log_metrics(evidence_metrics(found))
+                for name, svg in evidence_plots(found).items():
+                    mlflow.log_text(svg, f"plots/{name}")
             for name, path in (files or {}).items():
                 mlflow.log_artifact(str(path), artifact_path=name)
             with tempfile.TemporaryDirectory() as folder:
@@ -152,7 +157,7 @@ class Registry:
         self._client.set_registered_model_alias(self._name, CHAMPION, version)
 
     def rollback(self) -> str:
-        """Make the champion before this one the champion again.
+        """Make the champion before this one the champion again; the one left is not come back to by asking twice.
 
         Raises:
             ModelError: there was none.
@@ -162,6 +167,7 @@ class Registry:
             msg = f"there is no earlier champion of {self._name} to roll back to"
             raise ModelError(msg)
         self.promote(before)
+        self._client.delete_registered_model_alias(self._name, _PREVIOUS)
         return before
 
     def versions(self) -> list[Version]:

@@ -23,6 +23,7 @@ from ingest.lake import Lake
 from ingest.schema import PORT_SAMPLES, FailureType
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
+from models.evidence import evidence
 from models.hazard import JointModel
 from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
 from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
@@ -185,9 +186,10 @@ def train(lake: Lake, until: datetime, progress: Callable[[str, float], None] = 
     progress("model", 0.0)
     model.fit(data.rows, data.fault)
     progress("model", 1.0)
-    policy = fit_policy(unseen_risks(data, model))
+    unseen = unseen_risks(data, model)
+    policy = fit_policy(unseen)
     progress("alarm policy", 1.0)
-    facts = _facts(data, policy)
+    facts = {**_facts(data, policy), "unseen_links": evidence(unseen, model, ALARM_HORIZON_H)}
     return Artifact(model, policy, until, facts, _version(model, policy, facts))
 
 
