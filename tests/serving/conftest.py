@@ -269,7 +269,9 @@ def _console() -> Callable[..., Ran]:
     def run(home: Path, *arguments: str, **env: str) -> Ran:
         out, err, code = io.StringIO(), io.StringIO(), 0
         argv = mock.patch.object(sys, "argv", ["forelight", *arguments])
-        environment = mock.patch.dict(os.environ, {"FORELIGHT_HOME": str(home), "COLUMNS": "200", **env})
+        ours = {"FORELIGHT_HOME": str(home), "COLUMNS": "200", **env}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FORELIGHT_", "MLFLOW_"))}
+        environment = mock.patch.dict(os.environ, kept | ours, clear=True)
         with environment, argv, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 main()
@@ -292,6 +294,18 @@ def _trained_home(fleet_lake: Lake, artifact: Artifact, once: Callable[[str, Cal
     return once("trained-home", make)
 
 
-@pytest.fixture(name="home_copy")
-def _home_copy(trained_home: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(trained_home, tmp_path / "home"))
+@pytest.fixture(name="home_copy", scope="module")
+def _home_copy(trained_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy that the tests of one file share and may write to."""
+    return Path(shutil.copytree(trained_home, tmp_path_factory.mktemp("copy") / "home"))
+
+
+@pytest.fixture(name="untrained_home", scope="session")
+def _untrained_home(once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
+    """A home in which nothing was ever done, but for MLflow's database, which takes seconds to make."""
+
+    def make(folder: Path) -> None:
+        settings = Settings.from_env({"FORELIGHT_HOME": str(folder)})
+        Registry(settings.tracking_uri, settings.artifact_root).versions()
+
+    return once("untrained-home", make)
