@@ -1,6 +1,5 @@
-"""When a risk becomes an alarm, when the alarm ends, and what its thresholds cost."""
+"""When a risk becomes an alarm, and when the alarm ends."""
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,17 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from models.policy import (
-    Change,
-    Policy,
-    Scored,
-    Standing,
-    Unseen,
-    Verb,
-    calm_storms,
-    fit_policy,
-    persistent,
-)
+from models.policy import Change, Policy, Scored, Standing, Verb, calm_storms, persistent
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 POLICY = Policy(watch=0.2, act=0.5, act_reason="", sure=0.4)
@@ -174,10 +163,6 @@ class TestStorms:
 
 
 RISKS = arrays(np.float32, (3, 40), elements=st.floats(0, 1, width=32))
-TIED = arrays(np.float32, (12, 2), elements=st.integers(0, 19).map(lambda k: k / 20)).map(
-    lambda weeks: weeks.repeat(168, axis=1)
-)
-"""Two weeks of twelve links, each at one of 20 levels."""
 
 
 class TestPersistent:
@@ -197,147 +182,3 @@ class TestPersistent:
         risk = np.array([[0.9, np.nan, 0.8, 0.7]], np.float32)
 
         assert [0.0, 0.0, 0.8, 0.7] == pytest.approx(persistent(risk, 2, 3)[0].tolist())
-
-
-def _unseen(risk: Floats, healthy: NDArray[np.bool_] | None = None, wait: Floats | None = None) -> Unseen:
-    return Unseen(
-        risk,
-        np.ones(risk.shape, bool) if healthy is None else healthy,
-        np.full(risk.shape, np.inf, np.float32) if wait is None else wait,
-        2.0,
-    )
-
-
-def _healthy(links: int, weeks: int, seed: int = 1) -> Floats:
-    """Healthy links whose risk wanders: each week has its own level, each hour a little noise."""
-    rng = np.random.default_rng(seed)
-    level = rng.normal(-6, 1, (links, weeks)).repeat(168, axis=1)
-    return np.asarray(1 / (1 + np.exp(-level - rng.normal(0, 0.1, level.shape))), np.float32)
-
-
-class TestUnseen:
-    def test_a_week_of_a_link_has_one_peak(self) -> None:
-        risk = np.zeros((2, 336), np.float32)
-        risk[0, [5, 9, 200]] = [0.3, 0.4, 0.2]
-        risk[1, 335] = 0.1
-
-        assert [0.4, 0.2, 0.1] == pytest.approx(_unseen(risk).peaks(risk).tolist())
-
-    def test_what_is_not_healthy_has_none(self) -> None:
-        risk = np.full((1, 168), 0.3, np.float32)
-
-        assert 0 == _unseen(risk, healthy=np.zeros(risk.shape, bool)).peaks(risk).size
-
-    def test_budgets_count_modules_not_links(self) -> None:
-        assert 2 * 3 * 2.0 == _unseen(np.zeros((3, 336), np.float32)).module_weeks
-
-    def test_a_failure_is_caught_by_the_highest_level_early_enough(self) -> None:
-        """It fails at hour 100.25; levels of its last day come too late for a lead of a day."""
-        risk = np.zeros((1, 100), np.float32)
-        risk[0, 60], risk[0, 90] = 0.2, 0.6
-        wait = (100.25 - np.arange(100, dtype=np.float32))[None, :]
-
-        unseen = _unseen(risk, wait=wait)
-
-        assert [0.6] == pytest.approx(unseen.caught(risk, 1.0).tolist())
-        assert [0.2] == pytest.approx(unseen.caught(risk, 24.0).tolist())
-
-    def test_a_failure_that_nothing_foretold_counts_as_missed(self) -> None:
-        wait = np.full((1, 10), np.inf, np.float32)
-        wait[0, :3] = [3.0, 2.0, 1.0]
-
-        assert [0.0] == _unseen(np.full((1, 10), 0.5, np.float32), wait=wait).caught(
-            np.ones((1, 10), np.float32), 24.0
-        ).tolist()
-
-
-class TestFit:
-    def test_watch_costs_its_budget(self) -> None:
-        unseen = _unseen(_healthy(links=400, weeks=10))
-        allowed = 1.0 * unseen.module_weeks / 1000
-
-        policy = fit_policy(unseen)
-
-        level = persistent(unseen.risk, policy.need, policy.of)
-        assert int(allowed) == (unseen.peaks(level) >= policy.watch).sum()
-        assert int(allowed / 2) >= (unseen.peaks(unseen.risk) >= policy.sure).sum()
-
-    def test_the_budget_holds_on_history_that_was_not_seen(self) -> None:
-        """Within counting error: 32 false alarms are expected, five standard deviations are 28."""
-        policy = fit_policy(_unseen(_healthy(400, 10, seed=1)), watch_budget=4.0)
-
-        later = _unseen(_healthy(400, 10, seed=2))
-
-        false = (later.peaks(persistent(later.risk, policy.need, policy.of)) >= policy.watch).sum()
-        assert 32 == pytest.approx(float(false), abs=28)
-
-    def test_act_is_a_far_quantile_above_all_that_was_seen(self) -> None:
-        unseen = _unseen(_healthy(400, 10))
-
-        policy = fit_policy(unseen)
-
-        assert policy.act is not None
-        assert policy.watch < policy.act < 1.0
-        assert unseen.risk.max() <= policy.act
-        assert "" == policy.act_reason
-
-    def test_too_short_a_history_does_not_bear_act_and_says_so(self) -> None:
-        policy = fit_policy(_unseen(_healthy(40, 2)))
-
-        assert policy.act is None
-        assert "160 healthy module-weeks are too few; 1,000 are needed" == policy.act_reason
-
-    def test_where_failures_are_many_watch_may_cost_more(self) -> None:
-        """Twenty failures, foretold at a level that the budget alone would miss."""
-        risk = _healthy(200, 4)
-        healthy = np.ones(risk.shape, bool)
-        wait = np.full(risk.shape, np.inf, np.float32)
-        wait[:20, -100:] = np.arange(100, 0, -1)
-        healthy[:20, -168:] = False
-        risk[:20, -100:] = 1.01 * fit_policy(_unseen(risk, healthy), watch_budget=5.0).watch
-
-        strict = fit_policy(_unseen(risk, healthy))
-        generous = fit_policy(_unseen(risk, healthy, wait))
-
-        assert generous.watch < strict.watch
-        assert (risk[:20, -100:] >= generous.watch).all()
-        assert generous.act == pytest.approx(strict.act)
-
-    def test_without_any_healthy_time_there_is_still_a_policy(self) -> None:
-        risk = np.full((2, 200), 0.1, np.float32)
-
-        policy = fit_policy(_unseen(risk, healthy=np.zeros(risk.shape, bool)))
-
-        assert 0.5 == policy.watch
-        assert policy.act is None
-
-    def test_risks_that_nobody_could_compute_are_no_obstacle(self) -> None:
-        risk = _healthy(50, 2)
-        risk[:, ::7] = np.nan
-
-        assert 0 < fit_policy(_unseen(risk)).watch < 1
-
-    @given(TIED, st.lists(st.floats(0.01, 2_000), min_size=2, max_size=4))
-    def test_thresholds_fall_as_the_budget_rises(self, risk: Floats, budgets: list[float]) -> None:
-        fitted = [fit_policy(_unseen(risk), watch_budget=budget) for budget in sorted(budgets)]
-
-        watch = [policy.watch for policy in fitted]
-        assert sorted(watch, reverse=True) == watch
-        assert all(policy.watch <= policy.sure for policy in fitted)
-
-    @given(TIED, st.floats(50, 5_000))
-    def test_weeks_of_equal_peaks_do_not_overspend_the_budget(self, risk: Floats, budget: float) -> None:
-        """Trees give many rows the very same risk: a threshold at such a level would let all of them through."""
-        unseen = _unseen(risk)
-        allowed = budget * unseen.module_weeks / 1000
-
-        policy = fit_policy(unseen, watch_budget=budget)
-
-        peaks = unseen.peaks(persistent(unseen.risk, policy.need, policy.of))
-        assert allowed >= peaks.size or (peaks >= policy.watch).sum() <= allowed
-
-
-def test_a_policy_survives_its_manifest() -> None:
-    policy = fit_policy(_unseen(_healthy(40, 2)))
-
-    assert policy == Policy.from_dict(json.loads(json.dumps(policy.to_dict())))

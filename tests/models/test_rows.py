@@ -41,8 +41,11 @@ def test_what_is_not_counted_is_no_event_but_keeps_its_row(
 ) -> None:
     events = make_events(("C0", 10.0, "duplicate"), ("C0", 20.0, "counted"), ("C9", 5.0, "counted"))
 
-    known = outcomes(make_block(), events, make_censored(), begin + timedelta(hours=100))
+    elsewhere = make_censored(("C9", 0.0, None, "failure"))
 
+    known = outcomes(make_block(), events, elsewhere, begin + timedelta(hours=100))
+
+    assert known.well.all()
     assert 20.0 == known.until_event_h[0, 0]
     assert 1 == known.event[0, 0]
     assert (known.event[0, 20:] == -1).all()

@@ -18,7 +18,7 @@ from ingest.schema import MODULES, SCORES
 from models.artifact import Artifact
 from models.policy import ALARM_HORIZON_H
 from models.walk import walk
-from serving.alarms import AlarmRecord, Status
+from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.errors import RunOrderError
 from serving.scorer import Scoring, score_fleet
 from serving.store import AlarmStore
@@ -251,6 +251,31 @@ class TestAlarms:
         again = [alarm for alarm in live.store.open_alarms() if alarm.link_id == first.link_id]
         assert [train_until + HOUR] == [alarm.raised_at for alarm in again]
         assert first.alarm_id != again[0].alarm_id
+
+    def test_the_alarm_of_a_link_that_is_no_longer_there_ends(
+        self,
+        live: Live,
+        train_until: datetime,
+        make_alarm: Callable[..., AlarmRecord],
+        make_run: Callable[..., ScoreRun],
+    ) -> None:
+        before = train_until - HOUR
+        live.store.apply(make_run(before), [make_alarm(link_id="replaced cable", raised_at=before)])
+
+        done = live.score(train_until)
+
+        ended = live.store.alarm("alarm-001")
+        assert 1 == done.applied.cleared
+        assert (Status.CLEARED, train_until) == (ended.status, ended.cleared_at)
+        assert "the link is no longer there" == live.store.events("alarm-001")[-1].why
+
+    def test_a_storm_on_a_device_is_held_back(self, live: Live, train_until: datetime) -> None:
+        policy = replace(live.artifact.policy, watch=0.0, sure=0.0)
+
+        done = replace(live, artifact=replace(live.artifact, policy=policy)).score(train_until)
+
+        assert done.held_back > 30
+        assert live.artifact.policy.storm >= len(live.store.open_alarms()) == done.applied.raised
 
     def test_every_standing_alarm_is_of_a_scored_module_over_the_threshold(
         self, live: Live, train_until: datetime
