@@ -54,7 +54,7 @@ class TelemetryFile:
                 clean = self._clean(frame.with_columns(pl.col(coded).cast(pl.String)))
                 self.rows += frame.height
                 yield splitter.split(clean)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
             kept = f", of which {self.rows:,} rows were taken" if self.rows else ""
             msg = f"{self.name}: cannot be read{kept}: {str(error).splitlines()[0]}"
             raise ExportError(msg) from error
@@ -109,6 +109,9 @@ class TelemetryFile:
         missing = [name for name in _NEEDED if name not in header]
         if missing:
             msg = f"{self.name}: has no column {', '.join(missing)}"
+            raise ExportError(msg)
+        if twice := sorted({name for name in header if name in TYPES and header.count(name) > 1}):
+            msg = f"{self.name}: column {', '.join(twice)} stands there more than once"
             raise ExportError(msg)
         for name in header:
             if name not in TYPES and name not in _OVERWRITTEN:

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 from ingest.errors import ForelightError
 from serving.cli.app import app
@@ -23,8 +24,14 @@ def main() -> None:
     try:
         app()
     except ForelightError as error:
-        print(f"forelight: {error}", file=sys.stderr)  # noqa: T201 - the one place that speaks to stderr
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:  # a folder that cannot be written, a full disk: the system says it best
+        _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+
+
+def _fail(line: str) -> NoReturn:
+    print(f"forelight: {line}", file=sys.stderr)  # noqa: T201 - the one place that speaks to stderr
+    sys.exit(1)
 
 
 def _prepare() -> None:

@@ -270,3 +270,23 @@ def test_the_quarantine_is_bounded_and_counts_all(export: Path, lake: Lake) -> N
     assert EXAMPLES + 1 == len(lines)
     assert (1000, "telemetry/v.csv") == (lines[-1]["count"], lines[-1]["where"])
     assert ("telemetry/v.csv:2", "99") == (lines[0]["where"], lines[0]["raw"])
+
+
+def test_a_column_that_stands_twice_is_refused_by_name(export: Path, lake: Lake) -> None:
+    """Which of the two is meant nobody can tell."""
+    write(export, "telemetry/twice.csv", f"{HEADER},rx_power_dbm", "2026-03-02T00:00:00Z,leaf02,e0,1,-2,-3")
+
+    report = import_export(export, lake)
+
+    assert "telemetry/twice.csv: column rx_power_dbm stands there more than once" == str(only(report, Kind.ERROR))
+    assert 6 == lake.scan(LANE_SAMPLES).collect().height
+
+
+def test_a_column_of_lists_where_a_number_belongs_is_refused(export: Path, lake: Lake) -> None:
+    good(export, rx_power_dbm=pl.lit([-2.0, -3.0])).write_parquet(export / "telemetry" / "lists.parquet")
+    good(export)
+
+    report = import_export(export, lake)
+
+    assert str(only(report, Kind.ERROR)).startswith("telemetry/lists.parquet: cannot be read")
+    assert 6 == lake.scan(LANE_SAMPLES).collect().height
