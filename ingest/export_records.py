@@ -193,7 +193,7 @@ def _cell(text: str, kind: pa.DataType) -> Cell:
     if pa.types.is_list(kind):
         return [item.strip(" \"'") for item in text.strip("[]").replace(";", ",").split(",") if item.strip(" \"'")]
     if pa.types.is_integer(kind):
-        return int(float(text))
+        return _whole(text, kind)
     if pa.types.is_floating(kind):
         return _number(text)
     return text
@@ -208,7 +208,20 @@ def _time(text: str) -> datetime:
     if time.tzinfo is None:
         msg = f"{text!r} is a time without a zone (write +00:00 or Z for UTC)"
         raise _NaiveTimeError(msg)
-    return time.astimezone(UTC)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        msg = f"{text!r} is no time that UTC has"
+        raise ValueError(msg) from None
+
+
+def _whole(text: str, kind: pa.DataType) -> int:
+    """A whole number that the column has room for."""
+    number = _number(text)
+    if number is None or not abs(number) < 2.0 ** (kind.bit_width - 1):
+        msg = f"{text!r} is no whole number of {kind.bit_width} bits"
+        raise ValueError(msg)
+    return int(number)
 
 
 def _number(text: str) -> float | None:

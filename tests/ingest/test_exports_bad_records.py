@@ -258,3 +258,24 @@ def test_a_quarantine_without_cases_makes_no_file(tmp_path: Path) -> None:
     quarantine.close()
 
     assert not (tmp_path / "q").exists()
+
+
+@pytest.mark.parametrize("seq", ["99999999999", "inf", "many"])
+def test_a_sequence_number_that_is_none_is_said_and_the_repair_kept(export: Path, lake: Lake, seq: str) -> None:
+    write(export, "tickets.csv", TICKETS_HEADER, GOOD_TICKET)
+    write(export, "repairs.csv", "ticket_id,seq,at,action", f"T1,{seq},2026-03-01T01:00:00Z,reseat")
+
+    report = import_export(export, lake)
+
+    assert "repairs.csv:2" in str(only(report, Kind.VALUE))
+    assert 1 == lake.latest(REPAIRS).collect().height
+
+
+def test_a_time_beyond_the_calendar_is_quarantined(export: Path, lake: Lake) -> None:
+    """Year 1 east of Greenwich was year 0 in UTC."""
+    write(export, "tickets.csv", TICKETS_HEADER, GOOD_TICKET, "T2,leaf01,Ethernet0,0001-01-01T00:00:00+02:00,,,")
+
+    report = import_export(export, lake)
+
+    assert "tickets.csv:3" in str(only(report, Kind.ROW))
+    assert 1 == lake.latest(TICKETS).collect().height
