@@ -33,6 +33,8 @@ _LEADS_H: Final = (1.0, 24.0)
 _WEEK_H: Final = 168
 _TAIL: Final = 50
 """Highest healthy weeks that the tail beyond the data is read from."""
+_ABOVE: Final = 1e-3
+"""A threshold above every peak lies so far above the highest (log-odds), not at it."""
 _BEYOND: Final = 0.1
 """`act` is read from the tail down to a tenth of an expected alarm; below that, history is too short to bear it."""
 
@@ -279,4 +281,4 @@ def _crossed(peaks: Floats, allowed: float) -> float:
         return float(expit(0.5 * (higher[-1] + scores[int(allowed)])))
     tail = scores[: min(_TAIL, peaks.size)]
     steep = max(float(np.mean(tail - tail[-1])), 0.05)
-    return float(expit(max(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)), tail[0])))
+    return float(expit(max(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)), tail[0] + _ABOVE)))
