@@ -29,7 +29,7 @@ class Diagnosis:
     """What is likely to be wrong with a link, and at which end.
 
     Attributes:
-        failure_type: most probable one, given failure.
+        failure_type: most probable one of the suspect's, given failure: no contaminated module, no worn fibre.
         types: P(type, given failure).
         suspect: ``module``, ``fiber`` or ``unknown``.
         probability: of the suspect fault unit.
@@ -130,8 +130,8 @@ def _named(seen: Floats, near: PortName, far: PortName | None, why: tuple[str, .
     for fault, p in zip(FAULTS, seen.tolist(), strict=True):
         types[fault.failure_type] = types.get(fault.failure_type, 0.0) + p
         units[fault.suspect, fault.here] = units.get((fault.suspect, fault.here), 0.0) + p
-    kind = max(types, key=types.__getitem__)
     (suspect, here), p = max(units.items(), key=lambda item: item[1])
+    kind = max((f.failure_type for f in FAULTS if f.suspect == suspect), key=types.__getitem__)
     end, peer = (near, far) if here or far is None else (far, near)
     return Diagnosis(
         kind, types, suspect if p >= _TOLD else "unknown", p, end, peer, ACTION_OF.get(kind, Action.NONE), why

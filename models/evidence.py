@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from models.hazard import JointModel
-from models.plots import importance, reliability
 from models.policy import Unseen
 from models.reliability import brier_skill, calibration_line, observed_expected
 
@@ -58,6 +57,8 @@ def evidence_metrics(found: Mapping[str, Any]) -> dict[str, float]:
 
 def evidence_plots(found: Mapping[str, Any]) -> dict[str, str]:
     """Plots of `evidence` as SVG text by file name."""
+    from models.plots import importance, reliability  # matplotlib takes a second that no scoring needs
+
     return {
         "reliability.svg": reliability(found["reliability"], found["horizon_h"]),
         "importance.svg": importance(found["importance"]),

@@ -15,7 +15,7 @@ from ingest.schema import Action, FailureType
 from models.alarm import ALARM_COLUMNS, Alarm, Diagnosis, alarm_frame, alarm_id, diagnose_all, expected_window
 from models.alarm_file import read_alarms
 from models.artifact import Artifact
-from models.base import ACTION_OF, FAULTS, HORIZONS_H
+from models.base import ACTION_OF, FAULTS, HORIZONS_H, Fault
 from models.walk import LinkRisks, link_risks, make_alarm
 from serving.alarms import CSV_COLUMNS, AlarmRecord
 
@@ -91,9 +91,12 @@ class TestDiagnosis:
 
     def test_the_action_is_what_cures_the_type(self, diagnoses: list[Diagnosis]) -> None:
         assert [ACTION_OF[found.failure_type] for found in diagnoses] == [found.action for found in diagnoses]
-        assert [max(found.types, key=found.types.__getitem__) for found in diagnoses] == [
-            found.failure_type for found in diagnoses
-        ]
+
+    def test_the_type_is_one_that_the_suspect_can_have(self, diagnoses: list[Diagnosis]) -> None:
+        """A module is not contaminated, and a fibre has no laser that wears out."""
+        told = [found for found in diagnoses if found.suspect != "unknown"]
+
+        assert [found.suspect for found in told] == [Fault(found.failure_type, here=True).suspect for found in told]
 
     def test_a_suspect_is_named_only_where_it_is_likely(self, diagnoses: list[Diagnosis]) -> None:
         assert {found.suspect for found in diagnoses} <= {"module", "fiber", "unknown"}
