@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 
+import pytest
 import typer
 from typer.core import TyperGroup
 
 from serving.cli import app
+from serving.cli.app import _time
 
 HEAVY = {"deltalake", "fastapi", "lightgbm", "mlflow", "pandas", "polars", "scipy.stats", "shap", "sklearn"}
 SCRIPT = """
@@ -72,4 +75,16 @@ def test_a_command_without_its_argument_is_a_usage_error() -> None:
     done = _forelight("backtest", "--from", "2026-11-01")
 
     assert 2 == done.returncode
-    assert "write 2026-11-01Z for UTC" in " ".join(done.stderr.replace("│", " ").split())
+    assert "Missing option '--to'" in done.stderr
+
+
+def test_what_is_no_time_is_a_usage_error() -> None:
+    done = _forelight("backtest", "--from", "yesterday")
+
+    assert 2 == done.returncode
+    assert "'yesterday' is not an ISO 8601 time" in " ".join(done.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("text", ["2026-11-01", "2026-11-01Z", "2026-11-01T00:00:00Z", "2026-11-01T02:00:00+02:00"])
+def test_times_are_utc_where_they_name_no_zone(text: str) -> None:
+    assert datetime(2026, 11, 1, tzinfo=UTC) == _time(text)

@@ -25,8 +25,9 @@ app.add_typer(lake, name="lake")
 
 def _time(text: str) -> datetime:
     """An ISO 8601 time or date, UTC where it names no zone, or a usage error."""
+    dated = text.removesuffix("Z") if len(text) == len("2026-03-01Z") else text
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(dated)
     except ValueError:
         msg = f"{text!r} is not an ISO 8601 time, such as 2026-03-01T00:00:00Z"
         raise typer.BadParameter(msg) from None
