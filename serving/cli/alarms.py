@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.console import Console
@@ -19,6 +19,8 @@ from serving.settings import Settings
 from serving.store import AlarmFilter, AlarmStore
 
 __all__ = ["acknowledge", "clear", "export", "list_alarms", "show"]
+
+_WIDTH: Final = 140
 
 
 def list_alarms(*, status: str | None, device: str | None, as_json: bool) -> None:
@@ -167,7 +169,8 @@ def _print_table(found: list[AlarmRecord]) -> None:
             _percent(record.risk_168h),
             record.raised_at.isoformat(timespec="minutes"),
         )
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+    width = max(Console().width, _WIDTH)  # an alarm's id is what `show` and `ack` take: it is never cut
+    Console(width=width, soft_wrap=True, markup=False, highlight=False).print(table)
 
 
 def _percent(risk: float | None) -> str:

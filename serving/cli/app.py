@@ -17,7 +17,7 @@ app = typer.Typer(
 )
 alarms = typer.Typer(help="Alarms: list, show, acknowledge, clear, export.", no_args_is_help=True)
 model = typer.Typer(help="Models: list, promote, roll back, card.", no_args_is_help=True)
-lake = typer.Typer(help="The lake: statistics, compaction, check.", no_args_is_help=True)
+lake = typer.Typer(help="The lake: statistics and compaction.", no_args_is_help=True)
 app.add_typer(alarms, name="alarms")
 app.add_typer(model, name="model")
 app.add_typer(lake, name="lake")
