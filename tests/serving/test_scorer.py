@@ -14,8 +14,9 @@ from features.fleet import Fleet
 from features.pipeline import hourly
 from ingest.errors import ModelError
 from ingest.lake import Lake
-from ingest.schema import MODULES, SCORES
+from ingest.schema import MODULES, SCORES, FailureType
 from models.artifact import Artifact
+from models.base import Fault
 from models.policy import ALARM_HORIZON_H
 from models.walk import walk
 from serving.alarms import AlarmRecord, ScoreRun, Status
@@ -101,8 +102,10 @@ class TestScores:
             types = row["type_probabilities"]
             ends = {(row["device"], row["interface"]), (row["peer_device"], row["peer_interface"])}
             assert pytest.approx(1.0, abs=1e-4) == sum(types.values())
-            assert max(types, key=types.__getitem__) == row["failure_type"]
-            assert row["suspect"] in {"module", "fiber", "unknown"}
+            unit = Fault(FailureType(row["failure_type"]), here=True).suspect
+            assert row["suspect"] in {unit, "unknown"}
+            likely = {kind: p for kind, p in types.items() if Fault(FailureType(kind), here=True).suspect == unit}
+            assert max(likely, key=likely.__getitem__) == row["failure_type"]
             assert (row["suspect_device"], row["suspect_interface"]) in ends
             assert 0 <= row["data_age_s"] < 6 * 3600
             assert live.artifact.version == row["model_version"]
