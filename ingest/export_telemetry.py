@@ -18,7 +18,7 @@ from ingest.schema import Quality
 
 __all__ = ["TelemetryFile"]
 
-_BATCH_ROWS: Final = 500_000
+_BATCH_ROWS: Final = 250_000
 _CSV_BLOCK_BYTES: Final = 32 << 20
 _NEEDED: Final = ("time", "device", "interface")
 _OVERWRITTEN: Final = ("received_at", "source")  # an import sets them; no reason to complain of them
