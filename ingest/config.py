@@ -27,11 +27,16 @@ class Collect(_Strict):
         interval_s: from the start of a sweep to the start of the next.
         concurrency: devices asked at the same time; one request at a time each.
         deadline_s: what one device may take in all; the interval where not given.
+        spool_max_mb: what the spool may take of the disk while the lake cannot be written; then the oldest rows go.
+        metrics_port, metrics_host: where Prometheus finds the collector's metrics; nowhere by default.
     """
 
     interval_s: _Seconds = 60.0
     concurrency: Annotated[int, Field(ge=1)] = 64
     deadline_s: _Seconds | None = None
+    spool_max_mb: Annotated[int, Field(ge=1)] = 2_048
+    metrics_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
 
 
 class SnmpOptions(_Strict):

@@ -57,7 +57,12 @@ class Lake:
         self.uri = uri.rstrip("/")
 
     def append(
-        self, table: Table, rows: pa.Table | pl.DataFrame, *, transaction: str | Sequence[str] | None = None
+        self,
+        table: Table,
+        rows: pa.Table | pl.DataFrame,
+        *,
+        transaction: str | Sequence[str] | None = None,
+        mark: tuple[str, int] | None = None,
     ) -> int:
         """Append rows, cast to the table's schema; missing nullable columns are null.
 
@@ -67,6 +72,7 @@ class Lake:
             transaction: a name, or several, recorded with the last chunk; where all are
                 recorded already nothing is appended, so that an import can be repeated.
                 It is recorded for no rows, too.
+            mark: a writer's name and this append's number, rising; recorded with the last chunk for `Lake.mark` to tell.
 
         Returns:
             Rows appended.
@@ -80,9 +86,15 @@ class Lake:
         count = rows.height if isinstance(rows, pl.DataFrame) else rows.num_rows
         for start in range(0, max(count, 1), _CHUNK_ROWS):
             chunk = canonical(table, rows.slice(start, _CHUNK_ROWS))
-            if not self._commit(table, chunk, names if start + _CHUNK_ROWS >= count else []):
+            last = start + _CHUNK_ROWS >= count
+            if not self._commit(table, chunk, names if last else [], mark if last else None):
                 return start
         return count
+
+    def mark(self, table: Table, writer: str) -> int:
+        """The highest number that an append of this writer was committed under; 0 where none was."""
+        handle = self._open(table)
+        return 0 if handle is None else handle.transaction_version(writer) or 0
 
     def has_transaction(self, table: Table, transaction: str) -> bool:
         """Whether an append of this name was committed."""
@@ -204,10 +216,11 @@ class Lake:
         except TableNotFoundError:
             return None
 
-    def _commit(self, table: Table, rows: pa.Table, names: list[str]) -> bool:
+    def _commit(self, table: Table, rows: pa.Table, names: list[str], mark: tuple[str, int] | None) -> bool:
         """One Delta commit; False where another process recorded all the names meanwhile."""
         if rows.num_rows == 0 and not names:
             return True
+        marks = [Transaction(*mark)] if mark else []
         for wait_s in _waits():
             try:
                 write_deltalake(
@@ -217,12 +230,14 @@ class Lake:
                     schema_mode="merge",
                     partition_by=[PARTITION] if table.time else None,
                     writer_properties=_WRITER,
-                    commit_properties=CommitProperties(app_transactions=[Transaction(name, 1) for name in names]),
+                    commit_properties=CommitProperties(
+                        app_transactions=[Transaction(name, 1) for name in names] + marks
+                    ),
                 )
             except CommitFailedError:
                 # Of names that two recorded at once, the other's rows are in: ours may repeat keys, never lose any.
                 done = self.recorded(table, names)
-                if names and done == set(names):
+                if (names and done == set(names)) or (mark and self.mark(table, mark[0]) >= mark[1]):
                     return False
                 names = [name for name in names if name not in done]
                 time.sleep(wait_s)
