@@ -72,7 +72,7 @@ class Lake:
             transaction: a name, or several, recorded with the last chunk; where all are
                 recorded already nothing is appended, so that an import can be repeated.
                 It is recorded for no rows, too.
-            mark: a writer's name and this append's number, rising; recorded with the last chunk for `Lake.mark` to tell.
+            mark: a writer's name and this append's rising number, recorded with the last chunk; `Lake.mark` tells it.
 
         Returns:
             Rows appended.
