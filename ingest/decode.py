@@ -1,51 +1,84 @@
-"""From the raw cells of one poll and a profile to canonical readings, port states and modules. Pure."""
+"""From the cells of a device and its profile to a map of it, and from a map and a poll's cells to readings. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import groupby
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from ingest.entity import ENTITY_COLUMNS, INVENTORY_COLUMNS, Entities, Inventory
+from ingest.devicemap import DeviceMap, Snapshot
+from ingest.entity import ENTITY_COLUMNS, INVENTORY_COLUMNS, SERIAL, Entities, Inventory
 from ingest.interfaces import IF_COLUMNS, Interfaces, PortState
-from ingest.profile import Profile
-from ingest.quality import Reading, believed, plausible_limits
-from ingest.sensors import decode_sensors, sensor_columns
-from ingest.tables import decode_table, table_columns
+from ingest.profile import COMMON, Profile, load_profile
+from ingest.quality import plausible_limits
+from ingest.sensors import sensor_columns, sensor_slots
+from ingest.slots import QUANTITIES, Slot
+from ingest.tables import TableSlots, table_columns, table_slots
 from ingest.transport import Column
 
-__all__ = ["Decoded", "Plan", "columns_to_walk", "decode"]
+__all__ = ["Decoded", "Plan", "Reading", "columns_to_walk", "decode", "discover"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Columns of one poll, in the order to walk them.
+    """Columns of a discovery, in the order to walk them.
 
     Attributes:
         needed: without one of these no reading can be trusted.
-        extra: inventory and limits; a poll that lost these is partial.
+        extra: inventory, limits and counters; a poll that lost these is partial.
     """
 
     needed: tuple[str, ...]
     extra: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One quantity of one lane; `value` is None where the device's number could not be believed."""
+
+    interface: str
+    lane: int
+    quantity: str
+    value: float | None
+    raw: float
+
+
 @dataclass(frozen=True)
 class Decoded:
-    """What a device said, port by port (ifName).
+    """A poll of a device, to look at; rows of tables are made from the map and the snapshot themselves."""
 
-    Attributes:
-        readings: all of transceivers, judged.
-        states: of each port with a transceiver that says something, a serial number at least.
-        inventory: of each module, where the device tells.
-        limits: columns of `modules` such as `rx_power_low_alarm_dbm`, by port.
-        implausible: ports whose limits contradict each other.
-    """
+    map: DeviceMap
+    snapshot: Snapshot
 
-    readings: list[Reading]
-    states: dict[str, PortState]
-    inventory: dict[str, Inventory]
-    limits: dict[str, dict[str, float]] = field(default_factory=dict)
-    implausible: frozenset[str] = frozenset()
+    @property
+    def readings(self) -> list[Reading]:
+        """What the alive ports' modules say, port by port and lane by lane."""
+        rows, snapshot = self.map.rows, self.snapshot
+        given = snapshot.given & snapshot.alive[rows.port][:, None]
+        return [
+            Reading(
+                self.map.ports[rows.port[row]],
+                int(rows.lane[row]),
+                QUANTITIES[column],
+                None if math.isnan(value := snapshot.values[row, column]) else float(value),
+                float(snapshot.raw[row, column]),
+            )
+            for row, column in zip(*given.nonzero(), strict=True)
+        ]
+
+    @property
+    def states(self) -> dict[str, PortState]:
+        """How each alive port stands."""
+        words = {1: True, 0: False}
+        return {
+            name: PortState(words.get(int(self.snapshot.up[i])), words.get(int(self.snapshot.admin[i])))
+            for i, name in enumerate(self.map.ports)
+            if self.snapshot.alive[i]
+        }
+
+    @property
+    def inventory(self) -> dict[str, Inventory]:
+        """Modules of the alive ports, where the device tells."""
+        return {name: self.map.inventory[name] for name in self.states if name in self.map.inventory}
 
 
 def columns_to_walk(profile: Profile) -> Plan:
@@ -65,58 +98,97 @@ def columns_to_walk(profile: Profile) -> Plan:
     if any("entity" in table.index for table in profile.tables):
         needed += ENTITY_COLUMNS
     needed += IF_COLUMNS
+    for table in load_profile(COMMON).tables:
+        extra += table_columns(table)[0]
     return Plan(tuple(dict.fromkeys(needed)), tuple(c for c in dict.fromkeys(extra) if c not in needed))
 
 
 def decode(cells: Mapping[str, Column], profile: Profile) -> Decoded:
-    """All transceivers of a device; a column that was not walked counts as empty."""
+    """Discovery and first reading of a device from one set of cells."""
+    device = discover(cells, profile)
+    return Decoded(device, device.read(cells))
+
+
+def discover(cells: Mapping[str, Column], profile: Profile) -> DeviceMap:
+    """The map of a device; a column that was not walked counts as empty."""
     ports, entities = Interfaces.of(cells), Entities.of(cells)
-    readings: list[Reading] = []
-    inventory: dict[str, Inventory] = {}
-    if profile.sensors:
-        readings, modules = decode_sensors(cells, profile.sensors, entities, ports)
-        inventory = {name: entities.inventory[e] for name, e in modules.items() if e in entities.inventory}
-    states = {ports.names[i]: state for i, state in ports.states.items()}
-    for table in profile.tables:
-        found = decode_table(cells, table, entities, ports)
-        readings += found.readings
-        inventory |= found.inventory
-        states |= found.states
-    judged = list(_judged(readings, states))
-    named = {r.interface for r in judged if r.value is not None}
-    for if_index, entity in entities.modules(ports).items():
-        inventory.setdefault(ports.names[if_index], entities.inventory[entity])
-    # A module that answers nothing is still there, where its serial number is.
-    named |= {r.interface for r in judged if r.interface in inventory and inventory[r.interface].serial}
-    limits, implausible = _limits(readings, named)
-    return Decoded(
-        readings=[r for r in judged if r.interface in named],
-        states={name: states.get(name, PortState()) for name in sorted(named)},
-        inventory={name: inventory[name] for name in sorted(named & inventory.keys())},
+    found = [table_slots(cells, table, entities, ports) for table in profile.tables]
+    sensors, modules = sensor_slots(cells, profile.sensors, entities, ports) if profile.sensors else ([], {})
+    at = {name: if_index for table in found for name, if_index in table.if_index.items()}
+    index_of = {name: i for i, name in reversed(ports.names.items())} | at
+    inventory, serials = _inventory(found, modules, entities, ports)
+    readings = [s for s in [*sensors, *(s for table in found for s in table.slots)] if s.quantity in QUANTITIES]
+    names = sorted({s.interface for s in readings} | {name for name in inventory if inventory[name].serial})
+    names = [name for name in names if name in index_of]
+    counters = _counters(cells, found, entities, ports, {index_of[name]: name for name in names})
+    limits, implausible = _limits(readings)
+    scaled = profile.sensors if any(s.watts for s in sensors) else None
+    return DeviceMap(
+        profile=profile.name,
+        ports=tuple(names),
+        if_index=tuple(index_of[name] for name in names),
+        slots=(*(s for s in readings if s.interface in index_of), *counters),
+        cells=cells,
+        inventory={name: inventory[name] for name in names if name in inventory},
         limits=limits,
         implausible=frozenset(implausible),
+        serials=serials,
+        guards=(f"{scaled.table}.{scaled.scale}", f"{scaled.table}.{scaled.precision}") if scaled else (),
     )
 
 
-def _judged(readings: Iterable[Reading], states: Mapping[str, PortState]) -> Iterator[Reading]:
-    by_port = attrgetter("interface")
-    for name, group in groupby(sorted(readings, key=by_port), key=by_port):
-        yield from believed(group, oper_up=states.get(name, PortState()).oper_up)
+def _inventory(
+    found: list[TableSlots], modules: Mapping[str, int], entities: Entities, ports: Interfaces
+) -> tuple[dict[str, Inventory], dict[str, str]]:
+    """Each port's module, and the OID of its serial number."""
+    inventory: dict[str, Inventory] = {}
+    serials: dict[str, str] = {}
+    of_port = {ports.names[i]: entity for i, entity in entities.modules(ports).items()}
+    for name, entity in {**of_port, **{n: e for n, e in modules.items() if e in entities.inventory}}.items():
+        inventory[name] = entities.inventory[entity]
+        if inventory[name].serial:
+            serials[name] = f"{SERIAL}.{entity}"
+    for table in found:
+        inventory |= table.inventory
+        serials |= {name: f"{column}.{index}" for name, (column, index) in table.serials.items()}
+    return inventory, serials
 
 
-def _limits(readings: Iterable[Reading], named: set[str]) -> tuple[dict[str, dict[str, float]], set[str]]:
+def _counters(
+    cells: Mapping[str, Column],
+    found: Iterable[TableSlots],
+    entities: Entities,
+    ports: Interfaces,
+    named: Mapping[int, str],
+) -> list[Slot]:
+    """Counters of the named ports: the vendor's own, then the standard's where the vendor has none."""
+    own = [s for table in found for s in table.slots if s.quantity not in QUANTITIES]
+    standard = [s for t in load_profile(COMMON).tables for s in table_slots(cells, t, entities, ports).slots]
+    index_of = {name: i for i, name in ports.names.items()}
+    kept: dict[tuple[str, str], Slot] = {}
+    for slot in (*own, *standard):
+        name = named.get(index_of.get(slot.interface, -1), slot.interface)
+        if name in named.values():
+            kept.setdefault((name, slot.quantity), replace(slot, interface=name))
+    return list(kept.values())
+
+
+def _limits(slots: Iterable[Slot]) -> tuple[dict[str, dict[str, float]], set[str]]:
     """Each port's limits as columns of `modules`; where lanes differ, the first lane's."""
     found: dict[str, dict[str, float]] = {}
     implausible: set[str] = set()
-    for reading in sorted(readings, key=attrgetter("interface", "lane")):
-        if reading.interface not in named or not reading.limits or reading.quantity == "laser_temperature_c":
+    for slot in sorted(slots, key=attrgetter("interface", "lane")):
+        if not slot.limits or slot.quantity not in _WITH_LIMITS:
             continue
-        limits = plausible_limits(reading.limits, reading.quantity)
-        if not limits and any(reading.limits.values()):
-            implausible.add(reading.interface)
-        quantity, _, unit = reading.quantity.rpartition("_")
-        row = found.setdefault(reading.interface, {})
+        limits = plausible_limits(slot.limits, slot.quantity)
+        if not limits and any(slot.limits.values()):
+            implausible.add(slot.interface)
+        quantity, _, unit = slot.quantity.rpartition("_")
+        row = found.setdefault(slot.interface, {})
         for name, value in limits.items():
             side, _, level = name.partition("_")
             row.setdefault(f"{quantity}_{side}_{level}_{unit}", value)
     return found, implausible
+
+
+_WITH_LIMITS = ("rx_power_dbm", "tx_power_dbm", "tx_bias_ma", "temperature_c", "voltage_v")

@@ -13,15 +13,15 @@ from typing import Self
 from ingest.interfaces import Interfaces, Mention, text_of
 from ingest.transport import Cell, Column
 
-__all__ = ["ENTITY_COLUMNS", "INVENTORY_COLUMNS", "Entities", "Inventory", "Place"]
+__all__ = ["ENTITY_COLUMNS", "INVENTORY_COLUMNS", "SERIAL", "Entities", "Inventory", "Place"]
 
 _ENTRY = "1.3.6.1.2.1.47.1.1.1.1"
-_DESCR, _PARENT, _CLASS, _NAME, _FIRMWARE, _SERIAL, _MAKER, _MODEL = (
+_DESCR, _PARENT, _CLASS, _NAME, _FIRMWARE, SERIAL, _MAKER, _MODEL = (
     f"{_ENTRY}.{column}" for column in (2, 4, 5, 7, 9, 11, 12, 13)
 )
 _ALIAS = "1.3.6.1.2.1.47.1.3.2.1.2"  # entAliasMappingIdentifier, indexed (entity, logical entity)
 ENTITY_COLUMNS = (_NAME, _DESCR, _PARENT, _CLASS, _ALIAS)
-INVENTORY_COLUMNS = (_SERIAL, _MAKER, _MODEL, _FIRMWARE)
+INVENTORY_COLUMNS = (SERIAL, _MAKER, _MODEL, _FIRMWARE)
 
 _CHASSIS, _BACKPLANE, _POWER_SUPPLY, _FAN, _PORT, _STACK = 3, 4, 6, 7, 10, 11
 _WALLS = {_CHASSIS, _BACKPLANE, _POWER_SUPPLY, _FAN, _STACK}
@@ -72,7 +72,7 @@ class Entities:
         names, descriptions = (_texts(cells.get(column, {})) for column in (_NAME, _DESCR))
         serial, maker, model, firmware = (
             {i: _told(text) for i, text in _texts(cells.get(column, {})).items()}
-            for column in (_SERIAL, _MAKER, _MODEL, _FIRMWARE)
+            for column in (SERIAL, _MAKER, _MODEL, _FIRMWARE)
         )
         known = serial.keys() | maker.keys() | model.keys()
         return cls(

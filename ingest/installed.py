@@ -10,6 +10,7 @@ from typing import Any, Self
 from ingest.decode import Decoded
 from ingest.entity import Inventory
 from ingest.samples import Origin
+from ingest.schema import Quality
 
 __all__ = ["Installations"]
 
@@ -42,7 +43,7 @@ class Installations:
         A poll without inventory says nothing, and neither does a module that once told its serial and now does not.
         """
         rows: list[dict[str, Any]] = []
-        if origin.partial:
+        if origin.quality & Quality.PARTIAL_POLL:
             return rows
         for interface in decoded.states:
             module = decoded.inventory.get(interface, Inventory())
@@ -62,7 +63,7 @@ class Installations:
                 "media": module.media,
                 "role": "switch",
                 "installed_at": origin.time,
-                **decoded.limits.get(interface, {}),
+                **decoded.map.limits.get(interface, {}),
             }
             if before:
                 rows.append(_ended(before, origin.time))

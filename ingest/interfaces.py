@@ -10,12 +10,12 @@ from typing import Self
 
 from ingest.transport import Cell, Column
 
-__all__ = ["IF_COLUMNS", "Interfaces", "Mention", "PortState", "text_of"]
+__all__ = ["ADMIN_STATUS", "IF_COLUMNS", "OPER_STATUS", "Interfaces", "Mention", "PortState", "port_state", "text_of"]
 
 _IF_ENTRY, _IF_X_ENTRY = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1"
-_DESCR, _TYPE, _ADMIN, _OPER = (f"{_IF_ENTRY}.{column}" for column in (2, 3, 7, 8))
+_DESCR, _TYPE, ADMIN_STATUS, OPER_STATUS = (f"{_IF_ENTRY}.{column}" for column in (2, 3, 7, 8))
 _NAME = f"{_IF_X_ENTRY}.1"
-IF_COLUMNS = (_NAME, _DESCR, _TYPE, _ADMIN, _OPER)
+IF_COLUMNS = (_NAME, _DESCR, _TYPE, ADMIN_STATUS, OPER_STATUS)
 
 _NOT_A_CAGE = {24, 53, 131, 135, 136, 150, 161, 166}
 """IANAifType: loopback, propVirtual, tunnel, l2vlan, l3ipvlan, mplsTunnel, LAG, mpls."""
@@ -66,14 +66,14 @@ class Interfaces:
         names: dict[int, str] = {}
         states: dict[int, PortState] = {}
         by_text: dict[str, int] = {}
-        admin, oper, types = (cells.get(column, {}) for column in (_ADMIN, _OPER, _TYPE))
+        admin, oper, types = (cells.get(column, {}) for column in (ADMIN_STATUS, OPER_STATUS, _TYPE))
         for column in (_NAME, _DESCR):
             for index, cell in cells.get(column, {}).items():
                 text = text_of(cell)
                 if not text or not index.isdigit() or types.get(index) in _NOT_A_CAGE:
                     continue
                 names.setdefault(int(index), text)
-                states.setdefault(int(index), _state(oper.get(index), admin.get(index)))
+                states.setdefault(int(index), port_state(oper.get(index), admin.get(index)))
                 if re.search(r"[a-z].*\d", text, re.IGNORECASE):  # "24" in a text is no port's name
                     by_text.setdefault(_norm(text), int(index))
         return cls(names, states, by_text)
@@ -139,7 +139,8 @@ def _spellings(key: str) -> Iterator[str]:
             yield "-".join(parts[start : start + size])
 
 
-def _state(oper: Cell | None, admin: Cell | None) -> PortState:
+def port_state(oper: Cell | None, admin: Cell | None) -> PortState:
+    """What ifOperStatus and ifAdminStatus say of a port."""
     oper_up = True if oper == _UP else False if oper in _OPER_DOWN else None
     admin_up = True if admin == _UP else False if admin == _ADMIN_DOWN else None
     return PortState(oper_up, admin_up)

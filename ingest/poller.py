@@ -1,29 +1,31 @@
-"""Polling: one device in one go, and sweeps over all of them with bounded concurrency and one commit a table."""
+"""Sweeps over all targets: bounded concurrency, jittered starts, dead devices left alone, one commit a table."""
 
 import asyncio
 import contextlib
+import random
 import time
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from ingest.config import Config, Target
 from ingest.connect import Connection, connect
-from ingest.decode import Decoded, Plan, columns_to_walk, decode
-from ingest.errors import ConfigError, IngestError, TransportError
+from ingest.device import SYS_UP_TIME, Device, Poll
+from ingest.errors import IngestError, TransportError
 from ingest.installed import Installations
-from ingest.interfaces import text_of
-from ingest.profile import Profile, load_profile, profiles_for
-from ingest.samples import Origin, lane_rows, port_rows, to_arrow
-from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Table
-from ingest.transport import Column, Transport
+from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
 
-__all__ = ["Poll", "Poller", "Sink", "Sweep", "poll_device"]
+__all__ = ["Poll", "Poller", "Sink", "Sweep"]
 
-_SYS_OBJECT_ID = "1.3.6.1.2.1.1.2"
+_LONGEST_WAIT_S: Final = 600.0
+"""A device that does not answer is asked at least so often."""
+_SPREAD: Final = 0.5
+"""Starts of one sweep are spread over this part of the interval, each device always at the same place."""
+_CLOCK_STEP_S: Final = 5.0
+"""Our own clock moved by more than this against its running time: the times of this sweep are in doubt (row 45)."""
 
 
 class Sink(Protocol):
@@ -34,36 +36,21 @@ class Sink(Protocol):
         ...
 
 
-@dataclass
-class Poll:
-    """What came of asking one device once.
-
-    Attributes:
-        profile: the vendor file that fitted; None where the device did not answer.
-        error: one line where the poll failed, or lost its inventory or limits (then `partial`).
-    """
-
-    target: Target
-    profile: str | None = None
-    lanes: list[dict[str, Any]] = field(default_factory=list)
-    ports: list[dict[str, Any]] = field(default_factory=list)
-    modules: list[dict[str, Any]] = field(default_factory=list)
-    partial: bool = False
-    error: str | None = None
-    duration_s: float = 0.0
-
-    @property
-    def failed(self) -> bool:
-        """Whether the device gave nothing that can be used."""
-        return self.error is not None and not self.partial
-
-
 @dataclass(frozen=True)
 class Sweep:
-    """All polls of one round, in the configuration's order."""
+    """All polls of one round, in the configuration's order.
+
+    Attributes:
+        polls: of the devices that were asked.
+        waiting: devices that were left alone, having failed before, and in how many seconds they are asked again.
+        duration_s: from the first start to the last row written.
+        overrun_s: by how much it took longer than the interval; 0 where it did not.
+    """
 
     polls: list[Poll]
     duration_s: float
+    waiting: list[tuple[Target, float]] = field(default_factory=list)
+    overrun_s: float = 0.0
 
     @property
     def failed(self) -> list[Poll]:
@@ -71,74 +58,20 @@ class Sweep:
         return [poll for poll in self.polls if poll.failed]
 
 
-class _Walks:
-    """Columns of one poll, each walked once, whichever profile asks."""
+@dataclass
+class _Patience:
+    """How long a device that fails is left alone."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self.cells: dict[str, Column] = {}
+    failures: int = 0
+    until: float = 0.0
 
-    async def get(self, columns: Iterable[str]) -> None:
-        for column in columns:
-            if column not in self.cells:
-                self.cells[column] = await self._transport.walk(column)
+    def failed(self, now: float, interval_s: float) -> None:
+        self.failures += 1
+        wait_s = min(interval_s * 2 ** min(self.failures - 1, 16), max(_LONGEST_WAIT_S, interval_s))
+        self.until = now + (wait_s * random.uniform(0.75, 1.0) if self.failures > 1 else 0.0)  # noqa: S311 - jitter
 
-
-@dataclass(frozen=True)
-class _Found:
-    profile: Profile
-    plan: Plan
-    decoded: Decoded
-
-
-async def poll_device(transport: Transport, target: Target, known: Installations, *, deadline_s: float = 60.0) -> Poll:
-    """Ask one device for everything that its profile names.
-
-    A device that stops answering after its readings are in gives a partial poll: its rows stand, marked, and no
-    installation follows from what is missing.
-    """
-    walks = _Walks(transport)
-    until = asyncio.get_running_loop().time() + deadline_s
-    async with asyncio.timeout_at(until):
-        found = await _readings(walks, target.snmp.profile if target.snmp else None)
-    at, lost = datetime.now(UTC), None
-    try:
-        async with asyncio.timeout_at(until):
-            await walks.get(found.plan.extra)
-    except (TransportError, TimeoutError) as error:
-        lost = f"partial: {error or f'not done within {deadline_s:g} s'}"
-    decoded = decode(walks.cells, found.profile)
-    origin = Origin(target.site, target.device, at, "snmp", partial=lost is not None)
-    return Poll(
-        target,
-        profile=found.profile.name,
-        lanes=lane_rows(decoded, origin),
-        ports=port_rows(decoded, origin),
-        modules=known.changes(decoded, origin),
-        partial=lost is not None,
-        error=lost,
-    )
-
-
-async def _readings(walks: _Walks, name: str | None) -> _Found:
-    """Walk the needed columns of the first profile that gives readings; of the first, where none does."""
-    first: _Found | None = None
-    if name is None:
-        await walks.get([_SYS_OBJECT_ID])
-        candidates = profiles_for(text_of(walks.cells[_SYS_OBJECT_ID].get("0")).strip("."))
-    else:
-        candidates = [load_profile(name)]
-    for profile in candidates:
-        plan = columns_to_walk(profile)
-        await walks.get(plan.needed)
-        found = _Found(profile, plan, decode(walks.cells, profile))
-        if found.decoded.readings:
-            return found
-        first = first or found
-    if first is None:
-        msg = "no profile to try"
-        raise ConfigError(msg)
-    return first
+    def answered(self) -> None:
+        self.failures, self.until = 0, 0.0
 
 
 class Poller:
@@ -163,18 +96,31 @@ class Poller:
         self._known = known or Installations()
         self._done = done
         self._connections: dict[tuple[str, str], Connection] = {}
+        self._devices = {_key(target): Device(target) for target in config.target}
+        self._patience = {_key(target): _Patience() for target in config.target}
+        self._clock_offset_s = time.time() - time.monotonic()
 
-    async def sweep(self, stop: asyncio.Event | None = None) -> Sweep:
-        """Ask every device once, then write. On `stop`, what is finished is written and the rest left."""
+    async def sweep(self, stop: asyncio.Event | None = None, *, spread_s: float = 0.0) -> Sweep:
+        """Ask every device once, then write. On `stop`, what is finished is written and the rest left.
+
+        Args:
+            stop: ends the sweep early.
+            spread_s: starts are spread over this time.
+        """
         started = time.monotonic()
         gate = asyncio.Semaphore(self._config.collect.concurrency)
-        tasks = [asyncio.create_task(self._polled(target, gate)) for target in self._config.target]
+        doubts = self._clock()
+        wait_s = {_key(target): self._patience[_key(target)].until - started for target in self._config.target}
+        due = [target for target in self._config.target if wait_s[_key(target)] <= 0]
+        tasks = [asyncio.create_task(self._polled(t, gate, doubts, spread_s)) for t in due]
         watch = asyncio.create_task(_cancel_on(stop or asyncio.Event(), tasks))
         await asyncio.gather(*tasks, return_exceptions=True)
         watch.cancel()
         polls = [task.result() for task in tasks if not task.cancelled()]
         await self._write(polls)
-        return Sweep(polls, time.monotonic() - started)
+        waiting = [(target, wait_s[_key(target)]) for target in self._config.target if target not in due]
+        took_s = time.monotonic() - started
+        return Sweep(polls, took_s, waiting, max(0.0, took_s - self._config.collect.interval_s))
 
     async def run(self, stop: asyncio.Event, report: Callable[[Sweep | IngestError], None]) -> None:
         """Sweep at every interval until `stop`; an overrun skips the sweeps that it covers."""
@@ -182,7 +128,7 @@ class Poller:
         due = time.monotonic()
         while not stop.is_set():
             try:
-                report(await self.sweep(stop))
+                report(await self.sweep(stop, spread_s=_SPREAD * interval_s))
             except IngestError as error:
                 report(error)
             due += interval_s * max(1, -(-(time.monotonic() - due) // interval_s))
@@ -194,40 +140,80 @@ class Poller:
         while self._connections:
             self._connections.popitem()[1].close()
 
-    async def _polled(self, target: Target, gate: asyncio.Semaphore) -> Poll:
+    def _clock(self) -> int:
+        """Whether our clock was set since the last sweep."""
+        offset_s = time.time() - time.monotonic()
+        moved_s, self._clock_offset_s = abs(offset_s - self._clock_offset_s), offset_s
+        return int(Quality.CLOCK_SKEW) if moved_s > _CLOCK_STEP_S else 0
+
+    async def _polled(self, target: Target, gate: asyncio.Semaphore, doubts: int, spread_s: float) -> Poll:
+        await asyncio.sleep(spread_s * _place(target))
         async with gate:
             started = time.monotonic()
-            poll = await self._attempt(target)
+            poll = await self._attempt(target, doubts)
             poll.duration_s = time.monotonic() - started
+        patience = self._patience[_key(target)]
+        if poll.failed:
+            patience.failed(time.monotonic(), self._config.collect.interval_s)
+        else:
+            patience.answered()
         if self._done:
             self._done(poll)
         return poll
 
-    async def _attempt(self, target: Target) -> Poll:
+    async def _attempt(self, target: Target, doubts: int) -> Poll:
         deadline_s = self._config.collect.deadline_s or self._config.collect.interval_s
         started = time.monotonic()
-        key = (target.site, target.device)
+        key = _key(target)
         try:
             if key not in self._connections:
                 self._connections[key] = await connect(target)
-            return await poll_device(self._connections[key], target, self._known, deadline_s=deadline_s)
+            connection = self._connections[key]
+            if self._patience[key].failures:
+                await _probe(connection, target)
+            return await self._devices[key].poll(connection, self._known, deadline_s=deadline_s, doubts=doubts)
         except TimeoutError:
             error = f"not done within {deadline_s:g} s ({target.address}:{target.port})"
         except IngestError as failure:
             error = str(failure)
         except Exception as surprise:  # noqa: BLE001 - one device's nonsense must not cost the others' rows
             error = f"unexpected answer: {type(surprise).__name__}: {surprise}"
+            self._devices[key].forget()
         answered = key in self._connections and self._connections[key].answered
         if key in self._connections:  # a fresh session finds a restarted agent; an old one may not
             self._connections.pop(key).close()
         return Poll(target, error=_told(error, target, time.monotonic() - started, answered=answered))
 
     async def _write(self, polls: list[Poll]) -> None:
-        for table, name in ((LANE_SAMPLES, "lanes"), (PORT_SAMPLES, "ports"), (MODULES, "modules")):
-            rows = [row for poll in polls for row in getattr(poll, name)]
+        lanes = [poll.lanes for poll in polls if poll.lane_count]
+        ports = [poll.ports for poll in polls if poll.port_count]
+        modules = [row for poll in polls for row in poll.modules]
+        for table, rows in ((LANE_SAMPLES, lanes), (PORT_SAMPLES, ports)):
             if rows:
-                await asyncio.to_thread(self._sink.append, table, to_arrow(table, rows))
-        self._known.accept(row for poll in polls for row in poll.modules)
+                await asyncio.to_thread(self._sink.append, table, pa.concat_tables(rows))
+        if modules:
+            await asyncio.to_thread(self._sink.append, MODULES, pa.Table.from_pylist(modules, schema=MODULES.schema))
+        self._known.accept(modules)
+
+
+def _key(target: Target) -> tuple[str, str]:
+    return target.site, target.device
+
+
+def _place(target: Target) -> float:
+    """Where in a sweep a device starts, from 0 to 1: anywhere, but always there."""
+    return zlib.crc32(f"{target.site}/{target.device}".encode()) / 2**32
+
+
+async def _probe(connection: Connection, target: Target) -> None:
+    """One question to a device that was silent, so that it costs no more than that."""
+    timeout_s = target.snmp.timeout_s if target.snmp else 3.0
+    try:
+        async with asyncio.timeout(timeout_s):
+            await connection.get([SYS_UP_TIME])
+    except TimeoutError:
+        msg = f"no answer from {target.address}:{target.port}"
+        raise TransportError(msg) from None
 
 
 async def _cancel_on(stop: asyncio.Event, tasks: list[asyncio.Task[Poll]]) -> None:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from ingest.errors import ProfileError
 
 __all__ = [
+    "COMMON",
     "FALLBACK",
     "Limits",
     "PlainColumn",
@@ -26,14 +27,37 @@ __all__ = [
     "profiles_for",
 ]
 
+COMMON = "common"
+"""Counters of the standard MIBs: read of every device beside its own profile, never alone."""
+
 FALLBACK = "entity_sensor"
 """The standard's own MIB: what a device is asked that no other profile fits, or whose own profile gave nothing."""
 
 Oid = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 Limit = Literal["low_alarm", "low_warn", "high_warn", "high_alarm"]
 Unit = Literal["dbm", "w", "v", "a", "c"]
-Number = Literal["rx_power_dbm", "tx_power_dbm", "tx_bias_ma", "laser_temperature_c", "temperature_c", "voltage_v"]
-Text = Literal["interface", "serial", "vendor", "part_number", "media"]
+Number = Literal[
+    "rx_power_dbm",
+    "tx_power_dbm",
+    "tx_bias_ma",
+    "laser_temperature_c",
+    "temperature_c",
+    "voltage_v",
+    "pre_fec_ber",
+    "snr_db",
+    "host_snr_db",
+]
+Counter = Literal[
+    "fec_corrected",
+    "fec_uncorrected",
+    "crc_errors",
+    "symbol_errors",
+    "link_flaps",
+    "in_packets",
+    "out_packets",
+    "read_errors",
+]
+TextQuantity = Literal["interface", "serial", "vendor", "part_number", "media", "firmware"]
 
 
 class _Strict(BaseModel):
@@ -78,20 +102,23 @@ class SensorTable(_Strict):
 class PlainColumn(_Strict):
     """One column of a plain table: which quantity it is and what its numbers mean."""
 
-    quantity: Number | Text
+    quantity: Number | Counter | TextQuantity
     column: int
-    scale: float = 1.0
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    unit: Literal["w"] | None = None  # watts, once scaled: they become dBm
     absent: tuple[float, ...] = ()  # raw values that stand for "no reading"
     lane: int | None = None  # where the column is of one lane
     split: str | None = None  # lanes in one text, so separated
     limits: dict[Limit, int] = {}
+    limit_scale: Annotated[float, Field(gt=0)] | None = None  # where limits are in another scale than the value
+    limit_unit: Literal["w", "dbm"] | None = None
 
 
 class PlainTable(_Strict):
-    """One row a port (or a port and lane); `entity` is an entPhysicalIndex, resolved as for sensors."""
+    """One row a port (or a port and lane); `entity` is resolved as for sensors, `any` is ignored."""
 
     table: Oid
-    index: tuple[Literal["if_index", "entity", "lane"], ...] = ("if_index",)
+    index: tuple[Literal["if_index", "entity", "lane", "any"], ...] = ("if_index",)
     first_lane: int = 1
     columns: tuple[PlainColumn, ...]
 
@@ -123,8 +150,8 @@ _FOLDER = Path(__file__).with_name("profiles")
 
 
 def profiles() -> list[str]:
-    """Names of all profiles."""
-    return sorted(file.stem for file in _FOLDER.glob("*.yaml"))
+    """Names of all profiles that a device can have."""
+    return sorted(file.stem for file in _FOLDER.glob("*.yaml") if file.stem != COMMON)
 
 
 @functools.cache

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ingest.entity import Entities, Place
 from ingest.interfaces import Interfaces, text_of
 from ingest.profile import Limits, SensorTable
-from ingest.quality import Reading
+from ingest.slots import Slot
 from ingest.transport import Cell, Column
 from ingest.units import mw_to_dbm
 
-__all__ = ["decode_sensors", "scaled", "sensor_columns"]
+__all__ = ["MAX_RAW", "NO_RAW", "scaled", "sensor_columns", "sensor_slots"]
 
 _UNITS_SCALE = 9
 """EntitySensorDataScale: yocto(1), zepto(2), … milli(8), units(9), kilo(10): three decades a step (RFC 3433)."""
@@ -20,13 +20,12 @@ _UNITS_SCALE = 9
 _SCALES, _PRECISIONS = range(1, 18), range(-8, 10)
 """What RFC 3433 allows; anything else is no sensor's row."""
 
-_SENTINEL = 1_000_000_000
+MAX_RAW = 1_000_000_000
 """EntitySensorValue: -10^9 and 10^9 are underflow and overflow (RFC 3433; field_faults.md, row 24)."""
 
-_SHORTEST = (-32_768, -(2**31), 2**31 - 1)
+NO_RAW = (-32_768, -(2**31), 2**31 - 1)
 """The ends of a signed register: seen as "none" (IOS-XR)."""
 
-_OK = 1
 _RX = re.compile(r"\b(rx|receive[drs]?|receiver|input)(?=\b|\d|_)", re.IGNORECASE)
 _TX = re.compile(r"\b(tx|transmit(ted|ter)?|output|launch)(?=\b|\d|_)", re.IGNORECASE)
 _BIAS = re.compile(r"\bbias|\bcurrent\b|\blaser\b", re.IGNORECASE)
@@ -41,7 +40,6 @@ class _Sensor:
     place: Place
     unit: str
     exponent: int  # of ten, from scale and precision
-    raw: int | None
 
 
 def sensor_columns(table: SensorTable) -> tuple[list[str], list[str]]:
@@ -77,30 +75,22 @@ def _shifted(raw: float, exponent: int) -> float:
     return raw / float(10**-exponent) if exponent < 0 else raw * float(10**exponent)
 
 
-def decode_sensors(
+def sensor_slots(
     cells: Mapping[str, Column], table: SensorTable, entities: Entities, ports: Interfaces
-) -> tuple[list[Reading], dict[str, int]]:
-    """Readings of all transceivers, and the entity of each port's module."""
+) -> tuple[list[Slot], dict[str, int]]:
+    """Slots of all transceivers, and the entity of each port's module."""
     sensors = list(_sensors(cells, table, entities, ports))
     optical = {s.place.if_index for s in sensors if s.quantity in _OPTICAL}
     sensors = [s for s in sensors if s.place.if_index in optical]
     first_lane_is_0 = {_owner(s) for s in sensors if s.place.lane == 0}
     limits = _limits(cells, table.limits) if table.limits else {}
-    readings: dict[tuple[str, int, str], list[Reading]] = {}
-    for sensor in sensors:
-        reading = _reading(sensor, ports, limits, shift=_owner(sensor) in first_lane_is_0)
-        readings.setdefault((reading.interface, reading.lane, reading.quantity), []).append(reading)
+    slots = [_slot(s, table, ports, limits, shift=_owner(s) in first_lane_is_0) for s in sensors]
     modules = {ports.names[s.place.if_index]: s.place.module for s in sensors if s.place.module is not None}
-    return [r for same in readings.values() if (r := _one(same))], modules
+    return slots, modules
 
 
 def _owner(sensor: _Sensor) -> int:
     return sensor.place.if_index if sensor.place.module is None else -sensor.place.module
-
-
-def _one(same: list[Reading]) -> Reading | None:
-    """Two sensors for one thing: which is which cannot be known, so neither, unless they say the same."""
-    return same[0] if len({r.value for r in same}) == 1 else None
 
 
 def _sensors(
@@ -109,22 +99,19 @@ def _sensors(
     types, scales, precisions, values = (
         cells[f"{table.table}.{c}"] for c in (table.type, table.scale, table.precision, table.value)
     )
-    status = cells.get(f"{table.table}.{table.status}", {})
     display = cells.get(f"{table.table}.{table.units_display}", {})
-    for index, raw in values.items():
-        numbers = (types.get(index), scales.get(index), precisions.get(index), raw)
+    for index in values:
+        numbers = (types.get(index), scales.get(index), precisions.get(index))
         if not index.isdigit() or not all(isinstance(n, int) for n in numbers):
             continue
-        kind, scale, precision, value = (int(n) for n in numbers if isinstance(n, int))
+        kind, scale, precision = (int(n) for n in numbers if isinstance(n, int))
         if scale not in _SCALES or precision not in _PRECISIONS:
             continue
         unit = "dbm" if text_of(display.get(index)).casefold() == "dbm" else table.units.get(kind)
         quantity = unit and _quantity(unit, entities.text(int(index)))
         place = entities.place(int(index), ports) if quantity else None
         if unit and quantity and place:
-            usable = status.get(index, _OK) == _OK and abs(value) < _SENTINEL and value not in _SHORTEST
-            exponent = 3 * (scale - _UNITS_SCALE) - precision
-            yield _Sensor(int(index), quantity, place, unit, exponent, value if usable else None)
+            yield _Sensor(int(index), quantity, place, unit, 3 * (scale - _UNITS_SCALE) - precision)
 
 
 def _quantity(unit: str, text: str) -> str | None:
@@ -141,16 +128,27 @@ def _quantity(unit: str, text: str) -> str | None:
     return "rx_power_dbm" if receives else "tx_power_dbm"
 
 
-def _reading(sensor: _Sensor, ports: Interfaces, limits: Mapping[int, dict[str, int]], *, shift: bool) -> Reading:
-    lane = 0 if sensor.place.lane is None else sensor.place.lane + shift
-    value = None if sensor.raw is None else scaled(sensor.raw, sensor.exponent, sensor.unit)
-    own = {
-        name: scaled(raw, sensor.exponent, sensor.unit)
-        for name, raw in limits.get(sensor.entity, {}).items()
-        if abs(raw) < _SENTINEL and raw not in _SHORTEST
-    }
-    name = ports.names[sensor.place.if_index]
-    return Reading(name, lane, sensor.quantity, value, zero=sensor.raw == 0, limits=own)
+def _slot(
+    sensor: _Sensor, table: SensorTable, ports: Interfaces, limits: Mapping[int, dict[str, int]], *, shift: bool
+) -> Slot:
+    exponent = sensor.exponent + (3 if sensor.unit in {"a", "w"} else 0)
+    return Slot(
+        interface=ports.names[sensor.place.if_index],
+        lane=0 if sensor.place.lane is None else sensor.place.lane + shift,
+        quantity=sensor.quantity,
+        column=f"{table.table}.{table.value}",
+        index=str(sensor.entity),
+        kind="sensor",
+        multiplier=float(10 ** max(exponent, 0)),
+        divisor=float(10 ** max(-exponent, 0)),
+        watts=sensor.unit == "w",
+        status=None if table.status is None else f"{table.table}.{table.status}",
+        limits={
+            name: scaled(raw, sensor.exponent, sensor.unit)
+            for name, raw in limits.get(sensor.entity, {}).items()
+            if abs(raw) < MAX_RAW and raw not in NO_RAW
+        },
+    )
 
 
 def _limits(cells: Mapping[str, Column], where: Limits) -> dict[int, dict[str, int]]:

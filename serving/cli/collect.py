@@ -84,7 +84,7 @@ def _tell(outcome: Sweep | IngestError, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_as_json(outcome)), flush=True)  # noqa: T201 - the answer
     else:
-        lanes = sum(len(poll.lanes) for poll in outcome.polls)
+        lanes = sum(poll.lane_count for poll in outcome.polls)
         polled = len(outcome.polls) - len(outcome.failed)
         _ERR.print(f"{polled} of {len(outcome.polls)} targets, {lanes} lane rows in {outcome.duration_s:.1f} s")
     for poll in outcome.polls:
@@ -100,7 +100,7 @@ def _show(sweep: Sweep, *, as_json: bool) -> None:
     for name in ("ports", "lane rows", "new modules", "seconds", "error"):
         table.add_column(name)
     for poll in sweep.polls:
-        counts = (len(poll.ports), len(poll.lanes), len(poll.modules))
+        counts = (poll.port_count, poll.lane_count, len(poll.modules))
         table.add_row(
             poll.target.device, poll.profile or "-", *map(str, counts), f"{poll.duration_s:.1f}", _remark(poll)
         )
@@ -109,7 +109,7 @@ def _show(sweep: Sweep, *, as_json: bool) -> None:
 
 
 def _remark(poll: Poll) -> str:
-    return poll.error or ("" if poll.ports else "no transceiver readings found")
+    return poll.error or ("" if poll.port_count else "no transceiver readings found")
 
 
 def _as_json(sweep: Sweep) -> dict[str, object]:
@@ -121,8 +121,8 @@ def _as_json(sweep: Sweep) -> dict[str, object]:
                 "site": poll.target.site,
                 "device": poll.target.device,
                 "profile": poll.profile,
-                "ports": len(poll.ports),
-                "lane_rows": len(poll.lanes),
+                "ports": poll.port_count,
+                "lane_rows": poll.lane_count,
                 "module_rows": len(poll.modules),
                 "partial": poll.partial,
                 "duration_s": round(poll.duration_s, 3),

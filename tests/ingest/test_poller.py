@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from ingest.config import Config
+from ingest.device import Device, Poll
 from ingest.errors import LakeError, TransportError
 from ingest.installed import Installations
-from ingest.poller import Poll, Poller, Sweep, poll_device
+from ingest.poller import Poller, Sweep
 from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
 from ingest.transport import Column, ReplayTransport
@@ -186,7 +187,7 @@ def test_an_unexpected_failure_of_one_device_is_told_and_does_not_end_the_sweep(
         msg = "odd"
         raise ArithmeticError(msg)
 
-    monkeypatch.setattr("ingest.poller.poll_device", surprise)
+    monkeypatch.setattr("ingest.device.Device.poll", surprise)
 
     sweep = asyncio.run(_sweep(Poller(_config(("leaf01", 9, "x")), Sink())))
 
@@ -198,11 +199,11 @@ class Losing(ReplayTransport):
 
     lost = ""
 
-    async def walk(self, oid: str) -> Column:
+    async def walk(self, oid: str, expect: int = 0) -> Column:
         if oid.startswith(self.lost):
             msg = "no answer from 192.0.2.1:161"
             raise TransportError(msg)
-        return await super().walk(oid)
+        return await super().walk(oid, expect)
 
 
 @pytest.mark.device
@@ -211,13 +212,13 @@ def test_a_poll_that_lost_its_inventory_is_partial_and_installs_nothing(recordin
     transport.lost = "1.3.6.1.2.1.47.1.1.1.1.11"  # serial numbers
     target = _config(("leaf01", 161, "x")).target[0]
 
-    poll = asyncio.run(poll_device(transport, target, Installations()))
+    poll = asyncio.run(Device(target).poll(transport, Installations()))
 
     assert poll.partial
     assert not poll.failed
     assert "partial: no answer from 192.0.2.1:161" == poll.error
     assert [] == poll.modules
-    assert {int(Quality.PARTIAL_POLL)} == {row["quality"] for row in poll.lanes}
+    assert {int(Quality.PARTIAL_POLL)} == {row["quality"] for row in poll.lanes.to_pylist()}
 
 
 @pytest.mark.device
@@ -226,36 +227,39 @@ def test_a_poll_that_lost_a_sensor_column_gives_nothing(recordings: Path) -> Non
     transport.lost = "1.3.6.1.2.1.99.1.1.1.3"  # precision: every value would be wrong
 
     with pytest.raises(TransportError):
-        asyncio.run(poll_device(transport, _config(("leaf01", 161, "x")).target[0], Installations()))
+        asyncio.run(Device(_config(("leaf01", 161, "x")).target[0]).poll(transport, Installations()))
+
+
+SERIAL = "1.3.6.1.2.1.47.1.1.1.1.11.48878"  # of Ethernet1/25
 
 
 @pytest.mark.device
 def test_a_new_serial_number_ends_one_installation_and_begins_another(recordings: Path) -> None:
-    target = _config(("leaf01", 161, "x")).target[0]
-    known = Installations()
-    before = asyncio.run(poll_device(ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec"), target, known))
+    device, known = Device(_config(("leaf01", 161, "x")).target[0]), Installations()
+    walk = ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec")
+    before = asyncio.run(device.poll(walk, known))
     known.accept(before.modules)
-    swapped = ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec")
-    swapped._cells["1.3.6.1.2.1.47.1.1.1.1.11.48878"] = b"NEW0001"
+    walk._cells[SERIAL] = b"NEW0001"
 
-    after = asyncio.run(poll_device(swapped, target, known))
+    after = asyncio.run(device.poll(walk, known))
 
     assert ["J267C037", "NEW0001"] == [row["serial"] for row in after.modules]
     ended, begun = after.modules
     assert ended["removed_at"] == begun["installed_at"] == begun["received_at"]
     assert ended["installed_at"] == before.modules[0]["installed_at"]
+    assert after.lanes is not None
+    assert {"NEW0001"} == {r["serial"] for r in after.lanes.to_pylist() if r["interface"] == "Ethernet1/25"}
 
 
 @pytest.mark.device
 def test_a_serial_number_that_is_not_told_any_more_is_no_swap(recordings: Path) -> None:
     """Silence is not a removal (field_faults.md, row 43)."""
-    target = _config(("leaf01", 161, "x")).target[0]
-    known = Installations()
+    device, known = Device(_config(("leaf01", 161, "x")).target[0]), Installations()
     walk = ReplayTransport.read(recordings / "cisco-nxos-n9k.snmprec")
-    known.accept(asyncio.run(poll_device(walk, target, known)).modules)
-    walk._cells["1.3.6.1.2.1.47.1.1.1.1.11.48878"] = b""
+    known.accept(asyncio.run(device.poll(walk, known)).modules)
+    walk._cells[SERIAL] = b""
 
-    assert [] == asyncio.run(poll_device(walk, target, known)).modules
+    assert [] == asyncio.run(device.poll(walk, known)).modules
 
 
 @pytest.mark.device
@@ -265,10 +269,10 @@ def test_a_device_whose_own_mib_is_empty_is_asked_by_the_standards(recordings: P
     walk._cells["1.3.6.1.2.1.1.2.0"] = "1.3.6.1.4.1.2636.1.1.1.2.90"
     target = _config(("leaf01", 161, "x")).target[0]
 
-    poll = asyncio.run(poll_device(walk, target, Installations()))
+    poll = asyncio.run(Device(target).poll(walk, Installations()))
 
     assert load_profile("entity_sensor").name == poll.profile
-    assert 35 == len(poll.ports)
+    assert 35 == poll.port_count
 
 
 @pytest.mark.device

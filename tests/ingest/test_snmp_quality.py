@@ -2,23 +2,36 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.quality import BIAS_EPSILON_MA, LIMIT_NAMES, Reading, believed, laser_off, plausible_limits
+from ingest.quality import LIMIT_NAMES, Rows, judge, plausible_limits
 from ingest.sensors import scaled
+from ingest.slots import QUANTITIES
 
 MILLI, UNITS = -3, 0
 POWERS = ("rx_power_dbm", "tx_power_dbm")
 
 
-def _of(quantity: str, value: float | None, lane: int = 1) -> Reading:
-    return Reading("Ethernet1", lane, quantity, value, zero=value == 0)
+Given = tuple[str, int, float]
 
 
-def _judge(*readings: Reading, oper_up: bool | None = True) -> dict[tuple[str, int], float | None]:
-    return {(r.quantity, r.lane): r.value for r in believed(readings, oper_up=oper_up)}
+def _of(quantity: str, value: float, lane: int = 1) -> Given:
+    return quantity, lane, value
+
+
+def _judge(*readings: Given, oper_up: bool | None = True) -> dict[tuple[str, int], float | None]:
+    """One port's readings, judged; echoes of lanes are left out."""
+    lanes = sorted({0, *(lane for _, lane, _ in readings)})
+    values = np.full((len(lanes), len(QUANTITIES)), np.nan)
+    for quantity, lane, value in readings:
+        values[lanes.index(lane), QUANTITIES.index(quantity)] = value
+    up = {True: 1, False: 0, None: -1}[oper_up]
+    kept, echoes = judge(values, values == 0, Rows.of([0] * len(lanes), lanes), np.array([up], np.int8))
+    cells = {(q, lane): (lanes.index(lane), QUANTITIES.index(q)) for q, lane, _ in readings}
+    return {key: None if np.isnan(kept[at]) else float(kept[at]) for key, at in cells.items() if not echoes[at]}
 
 
 @given(st.integers(1, 65_535), st.integers(0, 6))
@@ -122,10 +135,10 @@ def test_ends_of_registers_are_no_readings(quantity: str, value: float) -> None:
 
 
 def test_a_shut_laser_that_reports_one_bit_is_off() -> None:
-    """field_faults.md, row 10: 2 uA."""
-    assert laser_off(0.002)
-    assert not laser_off(BIAS_EPSILON_MA)
-    assert laser_off(None) is None
+    """field_faults.md, row 10: 2 uA are no running laser, so 0 C beside it is a cold module."""
+    cold = _judge(_of("temperature_c", 0.0, 0), _of("tx_bias_ma", 0.002), _of("voltage_v", 3.3, 0))
+
+    assert 0.0 == cold["temperature_c", 0]
 
 
 def test_the_modules_0_does_not_hide_what_its_lanes_say() -> None:

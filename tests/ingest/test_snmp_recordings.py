@@ -123,7 +123,7 @@ def test_limits_are_the_modules_own(recordings: Path, device: str) -> None:
     for row in _expected(recordings, device):
         quantity, _, unit = row["quantity"].rpartition("_")
         for name, value in row["limits"].items():
-            found = decoded.limits.get(row["interface"], {}).get(f"{quantity}_{name}_{unit}")
+            found = decoded.map.limits.get(row["interface"], {}).get(f"{quantity}_{name}_{unit}")
             usable = value is not None and row["raw"] != "-32768"  # IOS-XR's "none", in its limits too
             if usable and found != pytest.approx(value, abs=2e-6):
                 wrong.append((row["interface"], row["quantity"], name, found, value))

@@ -1,0 +1,302 @@
+"""Polling one device: discovered once, then read by its map, and discovered again when anything moved."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ingest.config import Target
+from ingest.decode import Decoded, Plan, columns_to_walk, discover
+from ingest.devicemap import DeviceMap, Snapshot
+from ingest.errors import ConfigError, TransportError
+from ingest.history import Glitches, History
+from ingest.installed import Installations
+from ingest.interfaces import text_of
+from ingest.profile import Profile, load_profile, profiles_for
+from ingest.quality import across
+from ingest.samples import Bits, Origin, lane_rows, port_rows
+from ingest.schema import Quality
+from ingest.slots import QUANTITIES
+from ingest.transport import Cell, Column, Transport
+
+__all__ = ["Device", "Poll", "Refused"]
+
+SYS_OBJECT_ID: Final = "1.3.6.1.2.1.1.2"
+SYS_UP_TIME: Final = "1.3.6.1.2.1.1.3.0"
+_LAST_CHANGES: Final = ("1.3.6.1.2.1.47.1.4.1.0", "1.3.6.1.2.1.31.1.5.0")  # entLastChangeTime, ifTableLastChange
+
+_DISCOVER_EVERY_S: Final = 3600.0
+"""Limits and neighbours are read by discovery alone, so it comes round; nothing else needs it to."""
+_DISCOVER_AGAIN_S: Final = 300.0
+"""Soonest after which rows that come and go are worth another discovery; a swap and a reboot are at once."""
+_CUT_SHORT_POLLS: Final = 3
+"""So many polls in a row a table may lack rows whose modules still answer; then that is how the device is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A number that no module gives: kept as it came, in the quarantine instead of the lake."""
+
+    interface: str
+    lane: int
+    quantity: str
+    raw: float
+
+
+@dataclass
+class Poll:
+    """What came of asking one device once.
+
+    Attributes:
+        profile: the vendor file that fitted; None where the device did not answer.
+        lanes, ports: rows of `lane_samples` and `port_samples`.
+        modules: rows of `modules` that are new.
+        partial: something that the device has was not got, which `error` names.
+        error: one line where the poll failed or is partial.
+        coverage: ports with readings among those with a module; None where there are no modules.
+        refused: numbers that went to the quarantine.
+        decoded: what rows were made from; None where the device did not answer.
+        discovered: whether the device was mapped anew.
+        varbinds: cells that were read.
+    """
+
+    target: Target
+    profile: str | None = None
+    lanes: pa.Table | None = None
+    ports: pa.Table | None = None
+    modules: list[dict[str, Any]] = field(default_factory=list)
+    partial: bool = False
+    error: str | None = None
+    duration_s: float = 0.0
+    coverage: float | None = None
+    refused: list[Refused] = field(default_factory=list)
+    decoded: Decoded | None = None
+    discovered: bool = False
+    varbinds: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the device gave nothing that can be used."""
+        return self.error is not None and not self.partial
+
+    @property
+    def lane_count(self) -> int:
+        """Rows of `lane_samples`."""
+        return 0 if self.lanes is None else int(self.lanes.num_rows)
+
+    @property
+    def port_count(self) -> int:
+        """Rows of `port_samples`."""
+        return 0 if self.ports is None else int(self.ports.num_rows)
+
+
+class _Walks:
+    """Columns of one poll, each walked once, whoever asks."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.cells: dict[str, Column] = {}
+
+    async def get(self, columns: Iterable[str], expect: Mapping[str, Column] | None = None) -> None:
+        for column in columns:
+            if column not in self.cells:
+                rows = len(expect.get(column, ())) if expect else 0
+                self.cells[column] = await self._transport.walk(column, rows)
+
+
+@dataclass
+class _Read:
+    """Cells of one poll and the map to read them by."""
+
+    device: DeviceMap
+    cells: Mapping[str, Column]
+    lost: str | None = None  # why the poll is partial
+
+
+class Device:
+    """One target, and what must be remembered of it from poll to poll."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._map: DeviceMap | None = None
+        self._history: History | None = None
+        self._told: dict[str, Cell] = {}
+        self._mapped_at = -_DISCOVER_EVERY_S
+        self._cut_short = 0
+
+    async def poll(
+        self, transport: Transport, known: Installations, *, deadline_s: float = 60.0, doubts: int = 0
+    ) -> Poll:
+        """Ask the device for its readings.
+
+        A device that stops answering after its readings are in gives a partial poll: its rows stand, marked, and no
+        installation follows from what is missing.
+
+        Args:
+            transport: to ask by.
+            known: installations as they stand.
+            deadline_s: for all of it.
+            doubts: bits of `Quality` that hold for everything of this poll.
+
+        Raises:
+            TransportError: the device did not answer, or not in a way that can be used.
+            TimeoutError: the deadline passed before the readings were in.
+            ConfigError: a profile that does not exist.
+        """
+        until = asyncio.get_running_loop().time() + deadline_s
+        before = self._map
+        read = await self._again(transport, until) if before else None
+        if read is None:
+            read = await self._discovered(transport, until)
+        if read.lost:
+            doubts |= Quality.PARTIAL_POLL
+        poll = self._made(read, known, doubts)
+        poll.discovered = self._map is not before
+        poll.varbinds = sum(map(len, read.cells.values()))
+        return poll
+
+    def forget(self) -> None:
+        """Discover at the next poll."""
+        self._map = None
+
+    def _made(self, read: _Read, known: Installations, doubts: int) -> Poll:
+        device, now = read.device, datetime.now(UTC)
+        snapshot = device.read(read.cells)
+        if self._history is None or self._map is not device:
+            self._map, self._history = device, History(device)
+        bits, glitches = self._history.take(snapshot, now)
+        origin = Origin(self.target.site, self.target.device, now, now, quality=doubts)
+        decoded = Decoded(device, snapshot)
+        lanes = [lane_rows(device, snapshot, origin, bits[device.rows.port])]
+        ports = [port_rows(device, snapshot, origin, bits)]
+        if glitches:
+            again = _glitch_rows(device, glitches, origin)
+            lanes.append(again[0])
+            ports.append(again[1])
+        alive = int(snapshot.alive.sum())
+        return Poll(
+            self.target,
+            profile=device.profile,
+            lanes=pa.concat_tables(lanes),
+            ports=pa.concat_tables(ports),
+            modules=known.changes(decoded, origin),
+            partial=read.lost is not None,
+            error=read.lost,
+            coverage=_with_readings(device, snapshot) / alive if alive else None,
+            refused=[_refused(device, snapshot, *at) for at in self._history.refused(snapshot)],
+            decoded=decoded,
+        )
+
+    async def _again(self, transport: Transport, until: float) -> _Read | None:
+        """The cells that the map names; None where the device has to be discovered again."""
+        assert self._map is not None  # noqa: S101 - the caller has looked
+        device, walks = self._map, _Walks(transport)
+        age_s = asyncio.get_running_loop().time() - self._mapped_at
+        if age_s >= _DISCOVER_EVERY_S:
+            return None
+        async with asyncio.timeout_at(until):
+            told = await self._ask(transport, device)
+            if self._restarted_or_swapped(told):
+                return None
+            await walks.get(device.columns, device.cells)
+        changed = device.changed(walks.cells)
+        says_so = any(told.get(oid) != self._told[oid] for oid in _LAST_CHANGES if oid in self._told)
+        if (changed or says_so) and age_s >= _DISCOVER_AGAIN_S:
+            return None
+        self._told = told | {oid: cell for oid, cell in self._told.items() if oid in _LAST_CHANGES}
+        return _Read(device, walks.cells, _lacking(device, walks.cells) if changed else None)
+
+    async def _ask(self, transport: Transport, device: DeviceMap) -> dict[str, Cell]:
+        """Serial numbers, and when the device last changed or started."""
+        known = [oid for oid in (SYS_UP_TIME, *_LAST_CHANGES) if not self._told or oid in self._told]
+        return await transport.get([*known, *device.serials.values()])
+
+    def _restarted_or_swapped(self, told: Mapping[str, Cell]) -> bool:
+        up, before = told.get(SYS_UP_TIME), self._told.get(SYS_UP_TIME)
+        if isinstance(up, int) and isinstance(before, int) and up < before:
+            return True
+        serials = (oid for oid in self._told if oid not in {SYS_UP_TIME, *_LAST_CHANGES})
+        return any(told.get(oid) != self._told[oid] for oid in serials)
+
+    async def _discovered(self, transport: Transport, until: float) -> _Read:
+        walks, before = _Walks(transport), self._map
+        async with asyncio.timeout_at(until):
+            profile, plan, device = await _profile_of(walks, self.target.snmp.profile if self.target.snmp else None)
+        lost = None
+        try:
+            async with asyncio.timeout_at(until):
+                await walks.get(plan.extra)
+                device = discover(walks.cells, profile)
+                told = await self._ask(transport, device)
+        except (TransportError, TimeoutError) as error:
+            self._map = None  # a map without its inventory is good for one poll
+            return _Read(device, walks.cells, f"partial: {error or 'not done within its deadline'}")
+        cut = _missing(before, device, told) if before else []
+        if cut and self._cut_short < _CUT_SHORT_POLLS:
+            self._cut_short += 1
+            lost = f"partial: rows of {cut[0]} and {len(cut) - 1} more are missing, whose modules still answer"
+            return _Read(device, walks.cells, lost)
+        self._cut_short, self._told, self._mapped_at = 0, told, asyncio.get_running_loop().time()
+        return _Read(device, walks.cells, lost)
+
+
+async def _profile_of(walks: _Walks, name: str | None) -> tuple[Profile, Plan, DeviceMap]:
+    """The first profile that gives readings, its needed columns walked; the first, where none does."""
+    first: tuple[Profile, Plan, DeviceMap] | None = None
+    if name is None:
+        await walks.get([SYS_OBJECT_ID])
+        candidates = profiles_for(text_of(walks.cells[SYS_OBJECT_ID].get("0")).strip("."))
+    else:
+        candidates = [load_profile(name)]
+    for profile in candidates:
+        plan = columns_to_walk(profile)
+        await walks.get(plan.needed)
+        device = discover(walks.cells, profile)
+        if device.read(walks.cells).given.any():
+            return profile, plan, device
+        first = first or (profile, plan, device)
+    if first is None:
+        msg = "no profile to try"
+        raise ConfigError(msg)
+    return first
+
+
+def _lacking(device: DeviceMap, cells: Mapping[str, Column]) -> str | None:
+    """Why the poll is partial: known rows that did not come."""
+    for oid in device.columns:
+        lacking = device.cells[oid].keys() - cells.get(oid, {}).keys()
+        if lacking:
+            return f"partial: {len(lacking)} of {len(device.cells[oid])} rows below {oid} did not come"
+    return None
+
+
+def _missing(before: DeviceMap, after: DeviceMap, told: Mapping[str, Cell]) -> list[str]:
+    """Ports that had slots and have none, though the same module still sits in them."""
+    have = {slot.interface for slot in after.slots if slot.quantity in QUANTITIES}
+    had = {slot.interface for slot in before.slots if slot.quantity in QUANTITIES}
+    return sorted(
+        name
+        for name in had - have
+        if name in before.serials and text_of(told.get(before.serials[name])) == before.inventory[name].serial
+    )
+
+
+def _with_readings(device: DeviceMap, snapshot: Snapshot) -> int:
+    return int(device.rows.any(across(~np.isnan(snapshot.values))).sum())
+
+
+def _refused(device: DeviceMap, snapshot: Snapshot, row: int, column: int) -> Refused:
+    port, lane = device.ports[device.rows.port[row]], int(device.rows.lane[row])
+    return Refused(port, lane, QUANTITIES[column], float(snapshot.raw[row, column]))
+
+
+def _glitch_rows(device: DeviceMap, glitches: Glitches, origin: Origin) -> tuple[pa.Table, pa.Table]:
+    """The glitches' rows once more, marked: of equal keys the one received last counts."""
+    judged = Origin(origin.site, origin.device, glitches.time, origin.time, quality=Quality.GLITCH)
+    none: Bits = np.zeros(len(device.rows.port), np.int16)
+    lanes = lane_rows(device, glitches.snapshot, judged, none, glitches.rows)
+    return lanes, port_rows(device, glitches.snapshot, judged, none[: device.rows.ports], glitches.ports)

@@ -1,0 +1,268 @@
+"""What discovery found of one device, and how a poll's cells become arrays by it.
+
+Nothing here looks at a text twice: discovery turned names, units and places into slots, and a poll reads numbers.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ingest.entity import Inventory
+from ingest.interfaces import ADMIN_STATUS, OPER_STATUS, PortState, port_state, text_of
+from ingest.quality import Flags, Floats, Rows, across, judge
+from ingest.schema import Quality
+from ingest.sensors import MAX_RAW, NO_RAW
+from ingest.slots import COUNTERS, QUANTITIES, Slot
+from ingest.tables import SENTINELS, number
+from ingest.transport import Cell, Column
+
+__all__ = ["DeviceMap", "Snapshot"]
+
+_OK: Final = 1
+_NOT_TOLD: Final = -1
+_TRI: Final = {True: 1, False: 0, None: _NOT_TOLD}
+_TOO_LARGE: Final = 2**63
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One poll of a device: its readings, judged.
+
+    Attributes:
+        values: shape (rows, quantities), NaN where there is none.
+        given: the device gave a number, whether it could be believed or not.
+        raw: the numbers as they came, where `given`.
+        counters: shape (ports, counters), -1 where there is none.
+        up, admin: by port 1 up, 0 down, -1 unknown.
+        alive: ports that say something: a value, or a serial number.
+    """
+
+    values: Floats
+    given: Flags
+    raw: Floats
+    counters: npt.NDArray[np.int64]
+    up: npt.NDArray[np.int8]
+    admin: npt.NDArray[np.int8]
+    alive: Flags
+
+
+class _Source:
+    """One column and the slots that are read from it."""
+
+    def __init__(self, column: Column, slots: Sequence[Slot]) -> None:
+        self.slots = slots
+        self.indices = list(column)
+        order = {index: position for position, index in enumerate(self.indices)}
+        self.positions = np.array([order[slot.index] for slot in slots], np.int64)
+        self._text = any(slot.kind == "text" for slot in slots)
+
+    def numbers(self, column: Column) -> Floats:
+        """Raw numbers of the slots, NaN where there is none."""
+        if not self._text and list(column) == self.indices:
+            try:
+                return np.array(list(column.values()), np.float64)[self.positions]
+            except (TypeError, ValueError):
+                pass  # a cell of another type: one by one
+        return np.array([_one(slot, column.get(slot.index)) for slot in self.slots])
+
+    def integers(self, column: Column) -> npt.NDArray[np.int64]:
+        """Counters of the slots, -1 where there is none."""
+        cells = [column.get(slot.index) for slot in self.slots]
+        return np.array([c if isinstance(c, int) and 0 <= c < _TOO_LARGE else _NOT_TOLD for c in cells], np.int64)
+
+    def ok(self, column: Column | None) -> Flags:
+        """Where the status column says that the sensor works, or does not say."""
+        if not column:
+            return np.ones(len(self.slots), np.bool_)
+        return np.array([column.get(slot.index, _OK) == _OK for slot in self.slots])
+
+
+def _one(slot: Slot, cell: Cell | None) -> float:
+    if slot.separator is not None and isinstance(cell, bytes):
+        parts = text_of(cell).split(slot.separator)
+        cell = parts[slot.part] if slot.part < len(parts) else None
+    value = number(cell)
+    return math.nan if value is None else value
+
+
+@dataclass(frozen=True)
+class DeviceMap:
+    """Ports, slots and what is known of the modules of one device.
+
+    Attributes:
+        profile: name of the vendor file.
+        ports: names, sorted.
+        if_index: of each port.
+        slots: of readings and counters.
+        cells: the columns as discovery saw them.
+        inventory: by port.
+        limits: columns of `modules` such as `rx_power_low_alarm_dbm`, by port.
+        implausible: ports whose limits contradict each other.
+        serials: OID of each port's serial number.
+        guards: columns that must stay as they were: a sensor's scale, where a vendor changes it with the value.
+        uncalibrated: ports whose module says that its readings need constants that it does not tell.
+    """
+
+    profile: str
+    ports: tuple[str, ...]
+    if_index: tuple[int, ...]
+    slots: tuple[Slot, ...]
+    cells: Mapping[str, Column]
+    inventory: Mapping[str, Inventory] = field(default_factory=dict)
+    limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    implausible: frozenset[str] = frozenset()
+    serials: Mapping[str, str] = field(default_factory=dict)
+    guards: tuple[str, ...] = ()
+    uncalibrated: frozenset[str] = frozenset()
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Ports and lanes of the grid; each port has at least its lane 0."""
+        keys = sorted(self._row_numbers, key=self._row_numbers.__getitem__)
+        return Rows.of([port for port, _ in keys], [lane for _, lane in keys])
+
+    @cached_property
+    def _row_numbers(self) -> dict[tuple[int, int], int]:
+        number_of = {name: i for i, name in enumerate(self.ports)}
+        keys = {(i, 0) for i in range(len(self.ports))}
+        keys |= {(number_of[s.interface], s.lane) for s in self.slots if s.quantity in QUANTITIES}
+        return {key: row for row, key in enumerate(sorted(keys))}
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """What a poll walks."""
+        status = [s.status for s in self.slots if s.status and self.cells.get(s.status)]
+        values = [s.column for s in self.slots]
+        return tuple(dict.fromkeys([*values, *status, *self.guards, OPER_STATUS, ADMIN_STATUS]))
+
+    @cached_property
+    def port_names(self) -> pa.Array:
+        """Names of the ports."""
+        return pa.array(self.ports, pa.string())
+
+    @cached_property
+    def port_serials(self) -> pa.Array:
+        """Serial number of each port's module, null where it is not told."""
+        modules = (self.inventory.get(name) for name in self.ports)
+        return pa.array([None if module is None else module.serial for module in modules], pa.string())
+
+    @cached_property
+    def doubts(self) -> npt.NDArray[np.int16]:
+        """By port what is to be doubted of its module at every poll: bits of `Quality`."""
+        bad = np.array([name in self.implausible for name in self.ports], np.bool_)
+        raw = np.array([name in self.uncalibrated for name in self.ports], np.bool_)
+        return (bad * int(Quality.LIMITS_IMPLAUSIBLE) | raw * int(Quality.UNCALIBRATED)).astype(np.int16)
+
+    def changed(self, cells: Mapping[str, Column]) -> bool:
+        """Whether a column has other rows than discovery saw, or a guarded one other cells."""
+        if any(cells.get(guard) != self.cells.get(guard) for guard in self.guards):
+            return True
+        return any(list(cells.get(oid, ())) != source.indices for oid, source in self._sources.items())
+
+    def read(self, cells: Mapping[str, Column]) -> Snapshot:
+        """The arrays of one poll; a column or cell that is not there is no reading."""
+        raw, value = self._numbers(cells)
+        shape = (len(self.rows.port), len(QUANTITIES))
+        values, raws = np.full(shape, np.nan), np.full(shape, np.nan)
+        first, doubles, target = self._targets
+        for one, other in doubles:  # which is which cannot be known, so neither, unless they say the same
+            if value[one] != value[other]:
+                value[one] = raw[one] = np.nan
+        values.flat[target], raws.flat[target] = value[first], raw[first]
+        states = self._states(cells)
+        up, admin = (np.array([_TRI[getattr(s, side)] for s in states], np.int8) for side in ("oper_up", "admin_up"))
+        values, echoes = judge(values, (raws == 0) & ~np.isnan(values), self.rows, up)
+        return Snapshot(
+            values=values,
+            given=~np.isnan(raws) & ~echoes,
+            raw=raws,
+            counters=self._counted(cells),
+            up=up,
+            admin=admin,
+            alive=self.rows.any(across(~np.isnan(values))) | self._has_serial,
+        )
+
+    @cached_property
+    def _has_serial(self) -> Flags:
+        known = (self.inventory.get(name) for name in self.ports)
+        return np.array([module is not None and module.serial is not None for module in known], np.bool_)
+
+    @cached_property
+    def _readings(self) -> tuple[list[Slot], dict[str, _Source]]:
+        return self._grouped(s for s in self.slots if s.quantity in QUANTITIES)
+
+    @cached_property
+    def _counters(self) -> tuple[list[Slot], dict[str, _Source]]:
+        return self._grouped(s for s in self.slots if s.quantity in COUNTERS)
+
+    @cached_property
+    def _sources(self) -> dict[str, _Source]:
+        return self._readings[1] | self._counters[1]
+
+    def _grouped(self, slots: Iterable[Slot]) -> tuple[list[Slot], dict[str, _Source]]:
+        """Slots column by column, and the columns."""
+        by_column: dict[str, list[Slot]] = {}
+        for slot in slots:
+            by_column.setdefault(slot.column, []).append(slot)
+        ordered = [slot for same in by_column.values() for slot in same]
+        return ordered, {oid: _Source(self.cells[oid], same) for oid, same in by_column.items()}
+
+    @cached_property
+    def _targets(self) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]], npt.NDArray[np.int64]]:
+        """Slots that fill a cell of the grid, pairs that would fill the same, and the cells (flat)."""
+        number_of = {name: i for i, name in enumerate(self.ports)}
+        taken: dict[int, int] = {}
+        doubles = []
+        for i, slot in enumerate(self._readings[0]):
+            row = self._row_numbers[number_of[slot.interface], slot.lane]
+            cell = row * len(QUANTITIES) + QUANTITIES.index(slot.quantity)
+            if taken.setdefault(cell, i) != i:
+                doubles.append((taken[cell], i))
+        return np.array(list(taken.values()), np.int64), doubles, np.array(list(taken), np.int64)
+
+    @cached_property
+    def _scaling(self) -> tuple[Floats, Floats, Flags, Flags, npt.NDArray[np.int64], Floats]:
+        slots = self._readings[0]
+        return (
+            np.array([s.multiplier for s in slots]),
+            np.array([s.divisor for s in slots]),
+            np.array([s.watts for s in slots], np.bool_),
+            np.array([s.kind == "sensor" for s in slots], np.bool_),
+            np.array([i for i, s in enumerate(slots) for _ in s.absent], np.int64),
+            np.array([absent for s in slots for absent in s.absent], np.float64),
+        )
+
+    def _numbers(self, cells: Mapping[str, Column]) -> tuple[Floats, Floats]:
+        """Raw number and value of each slot, in the slots' order."""
+        sources = self._readings[1].items()
+        if not sources:
+            return np.empty(0), np.empty(0)
+        raw = np.concatenate([source.numbers(cells.get(oid, {})) for oid, source in sources])
+        ok = np.concatenate([source.ok(cells.get(source.slots[0].status or "")) for _, source in sources])
+        multiplier, divisor, watts, sensor, at, absent = self._scaling
+        none = np.where(sensor, (np.abs(raw) >= MAX_RAW) | np.isin(raw, NO_RAW), np.isin(raw, SENTINELS)) | ~ok
+        none[at[raw[at] == absent]] = True
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(multiplier == 1.0, raw / divisor, raw * multiplier)
+            value = np.where(watts, 10.0 * np.log10(value), value)  # of 0 -inf, of less NaN
+        value[none] = np.nan
+        return raw, value
+
+    def _counted(self, cells: Mapping[str, Column]) -> npt.NDArray[np.int64]:
+        found = np.full((len(self.ports), len(COUNTERS)), _NOT_TOLD, np.int64)
+        number_of = {name: i for i, name in enumerate(self.ports)}
+        for oid, source in self._counters[1].items():
+            ports = [number_of[s.interface] for s in source.slots]
+            kinds = [COUNTERS.index(s.quantity) for s in source.slots]
+            found[ports, kinds] = source.integers(cells.get(oid, {}))
+        return found
+
+    def _states(self, cells: Mapping[str, Column]) -> list[PortState]:
+        oper, admin = cells.get(OPER_STATUS, {}), cells.get(ADMIN_STATUS, {})
+        return [port_state(oper.get(str(i)), admin.get(str(i))) for i in self.if_index]
