@@ -120,9 +120,9 @@ class Fleet:
             modules=self.modules.filter(_known("installed_at", at)).with_columns(
                 _until(at, "removed_at", "removed_at")
             ),
-            links=self.links.filter(
-                _known("valid_from", at), pl.col("valid_to").is_null() | (pl.col("valid_to") > at)
-            ).with_columns(valid_to=pl.lit(None, self.links.schema["valid_to"])),
+            links=_believed(
+                self.links.filter(_known("valid_from", at)).with_columns(_until(at, "valid_to", "valid_to"))
+            ).filter(pl.col("valid_to").is_null()),
             tickets=self.tickets.filter(pl.col("opened_at") <= at)
             .with_columns(_until(at, "closed_at", "failure_type", "action", "bench_verdict", "closed_at"))
             .with_columns(_until(at, "drained_at", "drained_at")),
@@ -158,16 +158,57 @@ class Fleet:
         )
 
 
+def _pair() -> pl.Expr:
+    """A link by its two ports, in one order."""
+    a, z = _port_name("a"), _port_name("z")
+    return pl.when(a < z).then(pl.concat_str(a, pl.lit("--"), z)).otherwise(pl.concat_str(z, pl.lit("--"), a))
+
+
+def _believed(links: pl.DataFrame) -> pl.DataFrame:
+    """What a file says of a port overrides LLDP for as long as it says it, and of the same link for good.
+
+    LLDP's rows that a file contradicts are cut to the time before it or after it; what never stood is left out.
+    """
+    rows = links.with_row_index("row").with_columns(pair=_pair(), told=pl.col("source").fill_null("file") == "lldp")
+    ports = pl.concat(rows.with_columns(port=_port_name(end)) for end in "az")
+    filed = ports.filter(~pl.col("told")).select("port", filed="pair", since="valid_from", until="valid_to")
+    met = (
+        ports.filter("told")
+        .join(filed, on="port")
+        .filter(
+            (pl.col("since") < pl.col("valid_to")).fill_null(value=True),
+            (pl.col("until") > pl.col("valid_from")).fill_null(value=True),
+        )
+        .with_columns(
+            later=(pl.col("since") > pl.col("valid_from")).fill_null(value=False) & (pl.col("filed") != pl.col("pair")),
+            ever=pl.col("until").is_null() | (pl.col("filed") == pl.col("pair")),
+        )
+        .group_by("row")
+        .agg(
+            (pl.col("ever") & ~pl.col("later")).any().alias("never"),
+            pl.col("until").filter(~pl.col("later")).max().alias("after"),
+            pl.col("since").filter("later").min().alias("before"),
+        )
+    )
+    return (
+        rows.join(met, on="row", how="left", maintain_order="left")
+        .with_columns(
+            valid_from=pl.max_horizontal("valid_from", "after"), valid_to=pl.min_horizontal("valid_to", "before")
+        )
+        .filter(
+            ~pl.col("never").fill_null(value=False),
+            ~pl.col("told") | (pl.col("valid_to") > pl.col("valid_from")).fill_null(value=True),
+        )
+        .select(links.columns)
+    )
+
+
 def _distinct(links: pl.DataFrame) -> pl.DataFrame:
     """One row a link: told by both ends it is one, and what a file says of a port overrides LLDP."""
-    a, z = _port_name("a"), _port_name("z")
-    pair = pl.when(a < z).then(pl.concat_str(a, pl.lit("--"), z)).otherwise(pl.concat_str(z, pl.lit("--"), a))
-    named = links.with_columns(pair=pair, a=a, z=z, rank=pl.col("source").replace_strict(_RANK, default=0))
-    filed = named.filter(pl.col("rank") == 0)
-    ports = pl.concat([filed["a"], filed["z"]]).implode()
-    overridden = (pl.col("rank") > 0) & (pl.col("a").is_in(ports) | pl.col("z").is_in(ports))
+    rank = pl.col("source").replace_strict(_RANK, default=0)
+    named = _believed(links).with_columns(pair=_pair(), rank=rank)
     distinct = (
-        named.filter(~overridden, pl.col("a") != pl.col("z"))
+        named.filter(_port_name("a") != _port_name("z"))
         .sort("rank", "valid_from", nulls_last=False)
         .group_by("pair", maintain_order=True)
         .agg(pl.col(f"{end}_{name}").first() for end in "az" for name in PORT)

@@ -27,10 +27,10 @@ class _Ports:
         for text in texts:
             key = plain(text)
             name = self.sent.get(key) or self.own.get(key)
-            if name or text in self.told:
-                return name or text
+            if name:
+                return name
             for names in (set(self.own.values()), self.told):
-                alike = [name for name in names if same_port(name, text)]
+                alike = [text] if text in names else [name for name in names if same_port(name, text)]
                 if len(alike) == 1:
                     return alike[0]
         return None
