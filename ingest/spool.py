@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from ingest.attempt import Attempt
 from ingest.delta import canonical
 from ingest.schema import Table
 from ingest.spool_files import Entry
@@ -74,22 +75,6 @@ class _Wait:
     error: str
 
 
-class _Attempt(threading.Thread):
-    """Work whose end is not waited for without limit."""
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        super().__init__(name="lake-append", daemon=True)
-        self._work = work
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Do the work and note what it raised."""
-        try:
-            self._work()
-        except BaseException as error:  # noqa: BLE001 - a panic of the Rust library is no Exception
-            self.error = error
-
-
 class Spool:
     """A sink that keeps what the lake does not take.
 
@@ -120,7 +105,7 @@ class Spool:
         self._busy = threading.Lock()
         self._queue = Queue(folder, int(max_mb * _MB), memory_bytes, say)
         self._waits: dict[str, _Wait] = {}
-        self._running: _Attempt | None = None
+        self._running: Attempt[object] | None = None
         self._append_s = 0.0
         if self._queue.rows:
             say(f"{self._queue.rows} rows wait in the spool since the last run")
@@ -212,22 +197,20 @@ class Spool:
             self._lake.append(table, pa.concat_tables(rows), mark=(writer, last))
 
     def _may_try(self, table: Table) -> bool:
-        if self._running is not None and self._running.is_alive():
+        if self._running is not None and self._running.running:
             return False
         wait = self._waits.get(table.name)
         return wait is None or time.monotonic() >= wait.until
 
     def _attempt(self, work: Callable[[], object]) -> str | None:
         """What went wrong, in one line. Work that takes too long goes on, and nothing else is tried meanwhile."""
-        attempt = self._running = _Attempt(work)
         began = time.monotonic()
-        attempt.start()
-        attempt.join(self._patience_s)
+        attempt = self._running = Attempt(work, self._patience_s)
         self._append_s = time.monotonic() - began
-        if attempt.is_alive():
+        if attempt.running:
             return f"no end of the append within {self._patience_s:g} s"
         self._running = None
-        return None if attempt.error is None else _reason(attempt.error)
+        return attempt.reason
 
     def _failed(self, table: Table, error: str) -> None:
         """Say so once an outage, and wait longer each time."""
@@ -251,9 +234,3 @@ class Spool:
             error=waits[-1].error if waits else None,
             append_s=self._append_s,
         )
-
-
-def _reason(error: BaseException) -> str:
-    """The library's text, which goes over several lines and colours them, in one."""
-    words = [line.strip(" ↳\x1b[0m31") for line in str(error).splitlines()]
-    return " ".join(word for word in words if word)[:200] or type(error).__name__

@@ -1,0 +1,104 @@
+"""``forelight collect --status``: what the collector did last, from the file that it leaves after each sweep."""
+
+import json
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from ingest.errors import IngestError
+from ingest.status import STATUS_FILE, Status, TargetStatus, read_status
+from serving.settings import Settings
+
+__all__ = ["run"]
+
+_WIDTH: Final = 140  # of a table that goes to a file or a pipe
+_ERR = Console(stderr=True, highlight=False)
+_UNITS: Final = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
+
+
+def run(*, as_json: bool) -> None:
+    """Print the status; nothing is polled.
+
+    Raises:
+        IngestError: no collector has run here, or its file cannot be read.
+    """
+    path = Settings.from_env().home / STATUS_FILE
+    status = read_status(path)
+    if status is None:
+        msg = f"{path}: there is none: no collector has ended a sweep with this FORELIGHT_HOME"
+        raise IngestError(msg)
+    now = datetime.now(UTC)
+    if as_json:
+        print(json.dumps(_as_json(status, now), indent=2))  # noqa: T201 - the answer
+    else:
+        console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
+        console.print(_table(status, now))
+        console.print(_summary(status), soft_wrap=True, highlight=False)
+    if status.stale(now):
+        _ERR.print(
+            f"forelight: warning: the last sweep ended {_ago(status.written_at, now)} ago and the interval is "
+            f"{status.interval_s:g} s: the collector does not run, or hangs",
+            soft_wrap=True,
+        )
+
+
+def _table(status: Status, now: datetime) -> Table:
+    table = Table()
+    for name in ("device", "profile"):
+        table.add_column(name, no_wrap=True)
+    for name in ("success", "seconds", "rows", "ports", "coverage", "failed", "retry"):
+        table.add_column(name, justify="right")
+    table.add_column("error")
+    sites = len({target.site for target in status.targets}) > 1
+    for target in status.targets:
+        table.add_row(*_cells(target, now, with_site=sites))
+    return table
+
+
+def _cells(target: TargetStatus, now: datetime, *, with_site: bool) -> list[str]:
+    polled = target.last_attempt is not None
+    wait_s = (target.retry_at - now).total_seconds() if target.retry_at else 0.0
+    return [
+        f"{target.site}/{target.device}" if with_site else target.device,
+        target.profile or "-",
+        "never" if target.last_success is None else f"{_ago(target.last_success, now)} ago",
+        f"{target.duration_s:.1f}" if polled else "-",
+        str(target.rows) if polled else "-",
+        str(target.ports) if polled else "-",
+        "-" if target.coverage is None else f"{100 * target.coverage:.0f} %",
+        str(target.failures or "-"),
+        f"in {wait_s:.0f} s" if wait_s > 0 else "-",
+        target.error or "",
+    ]
+
+
+def _summary(status: Status) -> str:
+    """The sweeps and the spool, a line each."""
+    spool = status.spool
+    sweeps = (
+        f"last sweep {status.written_at:%Y-%m-%d %H:%M:%SZ}, {status.sweep_s:.1f} s of {status.interval_s:g} s; "
+        f"{status.sweeps} sweeps, {status.overruns} longer than the interval, "
+        f"since {status.started_at:%Y-%m-%d %H:%M:%SZ}"
+    )
+    waiting = (
+        f"spool: {spool.rows} rows wait in {spool.files} files of {spool.size_bytes / 1e6:.1f} MB, "
+        f"{spool.memory_rows} rows of them in memory; {spool.dropped_rows} dropped, {spool.bad_files} files set aside"
+    )
+    return "\n".join([sweeps, waiting, *([f"the lake is not written: {spool.error}"] if spool.error else [])])
+
+
+def _ago(then: datetime, now: datetime) -> str:
+    seconds = max(0.0, (now - then).total_seconds())
+    for unit_s, name in _UNITS:
+        if seconds >= 2 * unit_s:
+            return f"{seconds / unit_s:.0f} {name}"
+    return f"{seconds:.0f} s"
+
+
+def _as_json(status: Status, now: datetime) -> dict[str, object]:
+    plain = json.loads(json.dumps(asdict(status), default=lambda value: value.isoformat()))
+    return {"stale": status.stale(now), "age_s": round(status.age_s(now), 3), **plain}
