@@ -33,7 +33,7 @@ class KnownModules:
 
     def __init__(self, lake: Lake, spool: Spool, copy: Path, *, patience_s: float = 30.0) -> None:
         self._copy = copy
-        self._own = spool.owned
+        self._saved = False
         asked = Attempt(partial(_rows_of, lake), patience_s)
         rows = asked.result
         self.warning = None if rows is not None else asked.reason or f"no answer within {patience_s:g} s"
@@ -50,24 +50,26 @@ class KnownModules:
         return Installations.of(latest.to_dicts())
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows that were handed on since; a copy that cannot be written is the older one."""
+        """Rows that were handed on since."""
         new = pa.Table.from_pylist([dict(row) for row in rows], schema=MODULES.schema)
-        self._rows = pa.concat_tables([self._rows, new])
-        if self._own:
-            self.save()
+        if new.num_rows:
+            self._rows, self._saved = pa.concat_tables([self._rows, new]), False
 
     def save(self) -> None:
-        """Write the copy, whole or not at all.
+        """Write the copy, whole or not at all, where it does not have all yet.
 
         Raises:
             OSError: it cannot be written.
         """
+        if self._saved:
+            return
         self._copy.parent.mkdir(parents=True, exist_ok=True)
         partial_copy = self._copy.with_name(self._copy.name + ".tmp")
         try:
             with partial_copy.open("wb") as file, pa.ipc.new_file(file, MODULES.schema) as writer:
                 writer.write_table(self._rows)
             partial_copy.replace(self._copy)
+            self._saved = True
         finally:
             partial_copy.unlink(missing_ok=True)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from ingest.attempt import Attempt
 from ingest.delta import canonical
+from ingest.errors import LakeError
 from ingest.schema import Table
 from ingest.spool_files import Entry
 from ingest.spool_queue import Queue
@@ -127,8 +128,7 @@ class Spool:
             LakeError: the rows are not of the table's shape; or, without the folder, what the lake raises.
         """
         if not self.owned:
-            self._lake.append(table, rows)
-            return int(rows.num_rows)
+            return self._pass_on(table, rows)
         with self._busy:
             entry = self._queue.entry(table, rows)
             if not self._direct(entry):
@@ -155,6 +155,16 @@ class Spool:
         if self.state.memory_rows:
             self._say(f"{self.state.memory_rows} rows that could not be written anywhere are lost")
         self._queue.close()
+
+    def _pass_on(self, table: Table, rows: pa.Table) -> int:
+        try:
+            self._lake.append(table, rows)
+        except LakeError:
+            raise
+        except Exception as error:
+            msg = f"{table.name}: {' '.join(str(error).split())[:200]}"
+            raise LakeError(msg) from error
+        return int(rows.num_rows)
 
     def _direct(self, entry: Entry) -> bool:
         """Append without a detour, where nothing of the table waits and the lake may be tried."""

@@ -68,9 +68,15 @@ def demo(
 def collect(
     config: Annotated[Path, typer.Option("-c", "--config", help="Targets and intervals.")] = Path("forelight.toml"),
     once: Annotated[bool, typer.Option("--once", help="One sweep, then exit.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="What the collector did last; polls nothing.")] = False,
     json: Json = False,
 ) -> None:
     """Poll the switches of a configuration into the lake."""
+    if status:
+        from serving.cli import collect_status
+
+        collect_status.run(as_json=json)
+        return
     from serving.cli import collect as command
 
     command.run(config, once=once, as_json=json)

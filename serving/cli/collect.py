@@ -4,6 +4,8 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -11,11 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from ingest.config import Config, load_config
-from ingest.errors import IngestError, TransportError
-from ingest.installed import Installations
+from ingest.errors import IngestError, LakeError, TransportError
+from ingest.known import KnownModules
 from ingest.lake import Lake
 from ingest.poller import Poll, Poller, Sweep
-from ingest.schema import MODULES
+from ingest.spool import Spool
+from ingest.status import STATUS_FILE, Book, read_status, write_status
+from serving.cli.collect_metrics import serve_metrics
 from serving.settings import Settings
 
 __all__ = ["run"]
@@ -30,32 +34,87 @@ def run(config: Path, *, once: bool, as_json: bool) -> None:
     Raises:
         ConfigError: the configuration cannot be used.
         TransportError: with `once`, a target gave nothing; the others' rows were kept.
+        LakeError: with `once`, rows wait for the lake; or it does not answer, and what it holds was never read here.
     """
     wanted = load_config(config)
     for warning in wanted.warnings():
-        _ERR.print(f"forelight: warning: {warning}", soft_wrap=True)
-    lake = Lake(Settings.from_env().lake_uri)
-    known = Installations.of(lake.latest(MODULES).collect().to_dicts() if lake.exists(MODULES) else ())
-    if once:
-        _once(wanted, lake, known, as_json=as_json)
-    else:
-        asyncio.run(_for_ever(wanted, lake, known, as_json=as_json))
+        _say(f"warning: {warning}")
+    with _kept(wanted, Settings.from_env()) as keeper:
+        if once:
+            _once(wanted, keeper, as_json=as_json)
+        else:
+            with serve_metrics(wanted.collect, lambda: keeper.book.status):
+                asyncio.run(_for_ever(wanted, keeper, as_json=as_json))
 
 
-def _once(config: Config, lake: Lake, known: Installations, *, as_json: bool) -> None:
+class _Keeper:
+    """Where rows go, and what is noted of each sweep beside them."""
+
+    def __init__(self, config: Config, settings: Settings, lake: Lake, spool: Spool) -> None:
+        self._path = settings.home / STATUS_FILE
+        self._unwritten: str | None = None
+        self.spool = spool
+        self.modules = KnownModules(lake, spool, settings.home / "cache" / "modules.arrow")
+        if self.modules.warning:
+            _say(f"warning: the lake does not answer ({self.modules.warning}): a copy says what is installed")
+        try:
+            before = read_status(self._path)
+        except IngestError:
+            before = None  # of another version: begun anew
+        self.book = Book(config, before)
+        self._write(status=False)
+
+    def swept(self, sweep: Sweep) -> None:
+        """Note what a sweep brought; a sweep must not fail because that cannot be written."""
+        self.book.swept(sweep, self.spool.state)
+        self.modules.add(row for poll in sweep.polls for row in poll.modules)
+        self._write()
+
+    def _write(self, *, status: bool = True) -> None:
+        if not self.spool.owned:
+            return  # another collector runs, and it is its place to tell
+        try:
+            self.modules.save()
+            if status:
+                write_status(self._path, self.book.status)
+        except OSError as error:
+            if self._unwritten != error.strerror:
+                _say(f"{error.filename or self._path}: {error.strerror}: the status is not written")
+            self._unwritten = error.strerror
+        else:
+            self._unwritten = None
+
+
+@contextmanager
+def _kept(config: Config, settings: Settings) -> Iterator[_Keeper]:
+    lake = Lake(settings.lake_uri)
+    spool = Spool(lake, settings.home / "spool", max_mb=config.collect.spool_max_mb, say=_say)
+    try:
+        yield _Keeper(config, settings, lake, spool)
+    finally:
+        spool.close()
+
+
+def _once(config: Config, keeper: _Keeper, *, as_json: bool) -> None:
     columns = (TextColumn("polling"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=_ERR, transient=True, disable=not _ERR.is_terminal) as bars:
         task = bars.add_task("", total=len(config.target))
-        poller = Poller(
-            config, lake, known, done=lambda poll: bars.update(task, advance=1, description=poll.target.device)
-        )
-        sweep = asyncio.run(_one(poller))
+
+        def done(poll: Poll) -> None:
+            keeper.book.polled(poll)
+            bars.update(task, advance=1, description=poll.target.device)
+
+        sweep = asyncio.run(_one(Poller(config, keeper.spool, keeper.modules.installations(), done)))
+    keeper.swept(sweep)
     _show(sweep, as_json=as_json)
     if sweep.failed:
         first, *others = sweep.failed
         more = f"; and {len(others)} more" if others else ""
         msg = f"{first.target.device}: {first.error}{more}"
         raise TransportError(msg)
+    if keeper.spool.state.rows:
+        msg = f"{keeper.spool.state.rows} rows wait in the spool for the next run: {keeper.spool.state.error}"
+        raise LakeError(msg)
 
 
 async def _one(poller: Poller) -> Sweep:
@@ -65,21 +124,36 @@ async def _one(poller: Poller) -> Sweep:
         poller.close()
 
 
-async def _for_ever(config: Config, lake: Lake, known: Installations, *, as_json: bool) -> None:
+async def _for_ever(config: Config, keeper: _Keeper, *, as_json: bool) -> None:
     stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    poller = Poller(config, lake, known)
+        loop.add_signal_handler(number, stop.set)
+    if not keeper.spool.owned:
+        _say("warning: another collector has this FORELIGHT_HOME: rows that the lake does not take are lost")
+
+    def report(outcome: Sweep | IngestError) -> None:
+        if isinstance(outcome, Sweep):
+            keeper.swept(outcome)
+        _tell(outcome, as_json=as_json)
+        if keeper.spool.state.rows and not stop.is_set():  # between two sweeps there is time for what waits
+            loop.run_in_executor(None, keeper.spool.replay, config.collect.interval_s / 4)
+
+    poller = Poller(config, keeper.spool, keeper.modules.installations(), keeper.book.polled)
     try:
-        await poller.run(stop, lambda outcome: _tell(outcome, as_json=as_json))
+        await poller.run(stop, report)
     finally:
         poller.close()
+
+
+def _say(line: str) -> None:
+    _ERR.print(f"forelight: {line}", soft_wrap=True, markup=False)
 
 
 def _tell(outcome: Sweep | IngestError, *, as_json: bool) -> None:
     """One line a sweep, and one a target that failed."""
     if isinstance(outcome, IngestError):
-        _ERR.print(f"forelight: {outcome}", soft_wrap=True)
+        _say(str(outcome))
         return
     if as_json:
         print(json.dumps(_as_json(outcome)), flush=True)  # noqa: T201 - the answer
@@ -89,7 +163,7 @@ def _tell(outcome: Sweep | IngestError, *, as_json: bool) -> None:
         _ERR.print(f"{polled} of {len(outcome.polls)} targets, {lanes} lane rows in {outcome.duration_s:.1f} s")
     for poll in outcome.polls:
         if poll.error:
-            _ERR.print(f"forelight: {poll.target.device}: {poll.error}", soft_wrap=True)
+            _say(f"{poll.target.device}: {poll.error}")
 
 
 def _show(sweep: Sweep, *, as_json: bool) -> None:
