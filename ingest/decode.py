@@ -42,7 +42,7 @@ class Reading:
     raw: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decoded:
     """A poll of a device, to look at; rows of tables are made from the map and the snapshot themselves."""
 
@@ -78,7 +78,12 @@ class Decoded:
     @property
     def inventory(self) -> dict[str, Inventory]:
         """Modules of the alive ports, where the device tells."""
-        return {name: self.map.inventory[name] for name in self.states if name in self.map.inventory}
+        return {name: self.map.inventory[name] for name in self.alive if name in self.map.inventory}
+
+    @property
+    def alive(self) -> list[str]:
+        """Ports that say something."""
+        return [self.map.ports[i] for i in self.snapshot.alive.nonzero()[0]]
 
 
 def columns_to_walk(profile: Profile) -> Plan:
@@ -132,6 +137,7 @@ def discover(cells: Mapping[str, Column], profile: Profile) -> DeviceMap:
         inventory={name: inventory[name] for name in names if name in inventory},
         limits=limits,
         implausible=frozenset(implausible),
+        uncalibrated=frozenset(name for table in found for name in table.uncalibrated),
         serials=serials,
         guards=(f"{scaled.table}.{scaled.scale}", f"{scaled.table}.{scaled.precision}") if scaled else (),
     )

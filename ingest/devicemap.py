@@ -30,7 +30,7 @@ _TRI: Final = {True: 1, False: 0, None: _NOT_TOLD}
 _TOO_LARGE: Final = 2**63
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """One poll of a device: its readings, judged.
 
@@ -91,7 +91,7 @@ def _one(slot: Slot, cell: Cell | None) -> float:
     return math.nan if value is None else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeviceMap:
     """Ports, slots and what is known of the modules of one device.
 
@@ -227,16 +227,30 @@ class DeviceMap:
         return np.array(list(taken.values()), np.int64), doubles, np.array(list(taken), np.int64)
 
     @cached_property
-    def _scaling(self) -> tuple[Floats, Floats, Flags, Flags, npt.NDArray[np.int64], Floats]:
+    def _scaling(self) -> tuple[Floats, Floats, Flags, Flags]:
         slots = self._readings[0]
         return (
             np.array([s.multiplier for s in slots]),
             np.array([s.divisor for s in slots]),
             np.array([s.watts for s in slots], np.bool_),
             np.array([s.kind == "sensor" for s in slots], np.bool_),
-            np.array([i for i, s in enumerate(slots) for _ in s.absent], np.int64),
-            np.array([absent for s in slots for absent in s.absent], np.float64),
         )
+
+    @cached_property
+    def _words(self) -> list[tuple[npt.NDArray[np.int64], Floats, float]]:
+        """Raw numbers that stand for something: slots, the number, and what it means."""
+        meant = [
+            (math.nan, [s.absent for s in self._readings[0]]),
+            (-math.inf, [s.no_light for s in self._readings[0]]),
+        ]
+        return [
+            (
+                np.array([i for i, of in enumerate(raws) for _ in of], np.int64),
+                np.array([r for of in raws for r in of]),
+                word,
+            )
+            for word, raws in meant
+        ]
 
     def _numbers(self, cells: Mapping[str, Column]) -> tuple[Floats, Floats]:
         """Raw number and value of each slot, in the slots' order."""
@@ -245,12 +259,13 @@ class DeviceMap:
             return np.empty(0), np.empty(0)
         raw = np.concatenate([source.numbers(cells.get(oid, {})) for oid, source in sources])
         ok = np.concatenate([source.ok(cells.get(source.slots[0].status or "")) for _, source in sources])
-        multiplier, divisor, watts, sensor, at, absent = self._scaling
+        multiplier, divisor, watts, sensor = self._scaling
         none = np.where(sensor, (np.abs(raw) >= MAX_RAW) | np.isin(raw, NO_RAW), np.isin(raw, SENTINELS)) | ~ok
-        none[at[raw[at] == absent]] = True
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(multiplier == 1.0, raw / divisor, raw * multiplier)
             value = np.where(watts, 10.0 * np.log10(value), value)  # of 0 -inf, of less NaN
+        for at, number_of, word in self._words:
+            value[at[raw[at] == number_of]] = word
         value[none] = np.nan
         return raw, value
 

@@ -13,10 +13,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ingest.errors import ProfileError
+from ingest.profile_errors import explained
 
 __all__ = [
     "COMMON",
     "FALLBACK",
+    "Flag",
     "Limits",
     "PlainColumn",
     "PlainTable",
@@ -99,6 +101,13 @@ class SensorTable(_Strict):
     limits: Limits | None = None
 
 
+class Flag(_Strict):
+    """A column that says something of its row by one value."""
+
+    column: int
+    value: int
+
+
 class PlainColumn(_Strict):
     """One column of a plain table: which quantity it is and what its numbers mean."""
 
@@ -107,8 +116,11 @@ class PlainColumn(_Strict):
     scale: Annotated[float, Field(gt=0)] = 1.0
     unit: Literal["w"] | None = None  # watts, once scaled: they become dBm
     absent: tuple[float, ...] = ()  # raw values that stand for "no reading"
+    no_light: tuple[float, ...] = ()  # raw values that stand for no power at all
     lane: int | None = None  # where the column is of one lane
     split: str | None = None  # lanes in one text, so separated
+    lanes_only: bool = False  # a text of a single lane is left out: another column has it
+    twin: int | None = None  # lane 1 in 0.01 dBm or uW: tells whether small numbers are dBm already, not scaled
     limits: dict[Limit, int] = {}
     limit_scale: Annotated[float, Field(gt=0)] | None = None  # where limits are in another scale than the value
     limit_unit: Literal["w", "dbm"] | None = None
@@ -120,6 +132,8 @@ class PlainTable(_Strict):
     table: Oid
     index: tuple[Literal["if_index", "entity", "lane", "any"], ...] = ("if_index",)
     first_lane: int = 1
+    only: Flag | None = None  # other rows have no readings
+    uncalibrated: Flag | None = None  # rows whose numbers lack constants of the module's own
     columns: tuple[PlainColumn, ...]
 
 
@@ -147,6 +161,7 @@ class Profile(_Strict):
 
 
 _FOLDER = Path(__file__).with_name("profiles")
+_KEYS = frozenset(key for model in _Strict.__subclasses__() for key in model.model_fields)
 
 
 def profiles() -> list[str]:
@@ -168,7 +183,10 @@ def load_profile(name: str) -> Profile:
         raise ProfileError(msg) from None
     try:
         return Profile.model_validate(yaml.safe_load(text) | {"name": name})
-    except (ValidationError, yaml.YAMLError, TypeError) as error:
+    except ValidationError as error:
+        msg = f"profile {name}: {explained(error, _KEYS)}"
+        raise ProfileError(msg) from None
+    except (yaml.YAMLError, TypeError) as error:
         msg = f"profile {name}: {' '.join(str(error).split())}"
         raise ProfileError(msg) from None
 

@@ -52,6 +52,7 @@ class Slot:
         watts: the value so scaled is milliwatts, and becomes dBm.
         status: OID of the column in which this row must say 1 (ok).
         absent: raw numbers that stand for "no reading".
+        no_light: raw numbers that stand for no power at all.
         limits: low_alarm, low_warn, high_warn, high_alarm in the quantity's unit, where the device gives them.
     """
 
@@ -68,4 +69,5 @@ class Slot:
     status: str | None = None
     separator: str | None = None
     absent: tuple[float, ...] = ()
+    no_light: tuple[float, ...] = ()
     limits: dict[str, float] = field(default_factory=dict, compare=False)

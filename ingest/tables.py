@@ -1,27 +1,31 @@
 """Plain tables (one row a port or a lane, one column a quantity) into slots."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
 from ingest.entity import Entities, Inventory
 from ingest.interfaces import Interfaces, text_of
-from ingest.profile import PlainColumn, PlainTable, TextQuantity
+from ingest.profile import Flag, PlainColumn, PlainTable, TextQuantity
 from ingest.slots import Slot
 from ingest.transport import Cell, Column
 from ingest.units import mw_to_dbm
 
-__all__ = ["SENTINELS", "TableSlots", "number", "table_columns", "table_slots"]
+__all__ = ["SENTINELS", "TableSlots", "number", "table_columns", "table_slots", "told_scale"]
 
 _TEXTS = frozenset(get_args(TextQuantity))
 SENTINELS = (-(2**31), 2**31 - 1, -1_000_000_000, 1_000_000_000)
 """Numbers that no reading is: the ends of a register, and of ENTITY-SENSOR-MIB."""
 
-_BLANK = {"", "n/a", "none", "unknown"}
+_BLANK = {"", "n/a", "none", "unknown", "unsupported", "not supported"}
 _NUMBER = re.compile(
-    r"\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|inf))(?=$|[\s,;(]|dbm|ma\b|v\b|c\b)(?!\s*[munµ]w)", re.IGNORECASE
+    r"\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|inf))(?=$|[\s,;(]|dbm|ma\b|v\b|c\b|[munµ]?w)(\s*([munµ]?)w)?",
+    re.IGNORECASE,
 )
+_MILLIWATTS = {"": 1e3, "m": 1.0, "u": 1e-3, "µ": 1e-3, "n": 1e-6}
+_BEYOND_DBM = 50.0
+_SAME_DB = 0.03  # two decimals of dBm, or whole microwatts, of the same power
 _DECIMALS = 9  # a scale of 0.0001 is a divisor of 10,000, whatever floats make of it
 
 
@@ -34,18 +38,22 @@ class TableSlots:
         if_index: of each port that has a row, by the port's name.
         inventory: by port.
         serials: (column, row) of each port's serial number.
+        uncalibrated: ports whose row says that its numbers lack constants of the module's own.
     """
 
     slots: list[Slot] = field(default_factory=list)
     if_index: dict[str, int] = field(default_factory=dict)
     inventory: dict[str, Inventory] = field(default_factory=dict)
     serials: dict[str, tuple[str, str]] = field(default_factory=dict)
+    uncalibrated: set[str] = field(default_factory=set)
 
 
 def table_columns(table: PlainTable) -> tuple[list[str], list[str]]:
-    """OIDs of a table's readings, and of its limits."""
+    """OIDs of a table's readings, and of what is looked at in discovery alone: limits, twins and flags."""
     needed = [f"{table.table}.{c.column}" for c in table.columns]
-    return needed, [f"{table.table}.{n}" for c in table.columns for n in c.limits.values()]
+    once = [n for c in table.columns for n in (*c.limits.values(), *([] if c.twin is None else [c.twin]))]
+    once += [flag.column for flag in (table.only, table.uncalibrated) if flag]
+    return needed, [f"{table.table}.{n}" for n in once]
 
 
 def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entities, ports: Interfaces) -> TableSlots:
@@ -66,10 +74,16 @@ def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entiti
             found.inventory[name] = Inventory(**told)
         if told.get("serial"):
             found.serials[name] = (at["serial"], index)
-        for column in table.columns:
-            if column.quantity not in _TEXTS:
-                found.slots.extend(_slots(cells, table, column, index, (name, lane)))
+        if _says(cells, table, table.uncalibrated, index):
+            found.uncalibrated.add(name)
+        if table.only is None or _says(cells, table, table.only, index):
+            numbers = (column for column in table.columns if column.quantity not in _TEXTS)
+            found.slots.extend(s for column in numbers for s in _slots(cells, table, column, index, (name, lane)))
     return found
+
+
+def _says(cells: Mapping[str, Column], table: PlainTable, flag: Flag | None, index: str) -> bool:
+    return flag is not None and cells.get(f"{table.table}.{flag.column}", {}).get(index) == flag.value
 
 
 def _place(index: str, table: PlainTable, entities: Entities, ports: Interfaces) -> tuple[int, int] | None:
@@ -100,8 +114,12 @@ def _slots(
         if (value := _limit(cells.get(f"{table.table}.{number_of}", {}).get(index), column)) is not None
     }
     text = isinstance(cell, bytes)
-    parts = len(text_of(cell).split(column.split)) if column.split and text else 1
-    for part in range(parts):
+    parts = text_of(cell).split(column.split) if column.split and text else [cell]
+    twin = None if column.twin is None else cells.get(f"{table.table}.{column.twin}", {}).get(index)
+    scale = column.scale if column.twin is None else told_scale(parts, twin, column)
+    if scale is None or (column.lanes_only and len(parts) == 1):
+        return
+    for part in range(len(parts)):
         yield Slot(
             interface=name,
             lane=column.lane or (part + 1 if column.split and text else lane),
@@ -110,11 +128,12 @@ def _slots(
             index=index,
             kind="text" if text else "number",
             part=part,
-            multiplier=_whole(column.scale * shift),
-            divisor=_whole(1 / (column.scale * shift)),
+            multiplier=_whole(scale * shift),
+            divisor=_whole(1 / (scale * shift)),
             watts=column.unit == "w",
             separator=column.split,
             absent=column.absent,
+            no_light=column.no_light,
             limits=limits,
         )
 
@@ -135,8 +154,33 @@ def _limit(cell: Cell | None, column: PlainColumn) -> float | None:
 
 
 def number(cell: Cell | None) -> float | None:
-    """A cell as a number: of text the one it begins with ("-1104.03", "-2.60 dBm, Normal", "-Inf"); else None."""
+    """A cell as a number: of text the one it begins with ("-1104.03", "-2.60 dBm, Normal", "-Inf"); else None.
+
+    Text that says watts becomes dBm: devices of one vendor say "566.4 uWatts" or "-2.4 dBm" in the same column.
+    """
     if isinstance(cell, int | float):
         return None if cell in SENTINELS else float(cell)
     found = _NUMBER.match(text_of(cell))
-    return float(found[1]) if found else None
+    if not found:
+        return None
+    value = float(found[1])
+    if found[2] is None:
+        return value
+    return mw_to_dbm(value * _MILLIWATTS[found[3].casefold()]) if value >= 0 else None
+
+
+def told_scale(parts: Sequence[Cell], twin: Cell | None, column: PlainColumn) -> float | None:
+    """The scale of powers that are dBm on some devices of a vendor and scaled on others; None where it is not told.
+
+    Numbers beyond any dBm tell it themselves; for smaller ones `twin` does, which has the first lane's power in 0.01
+    dBm or in microwatts (Huawei: "-1.21,-1.51" beside -121, and "133.83,98.54" beside 133).
+    """
+    numbers = [n for part in parts if (n := number(part)) is not None and n not in column.absent]
+    if any(abs(n) > _BEYOND_DBM for n in numbers) or not any(numbers):
+        return column.scale
+    known = number(twin)
+    if known is None or known in column.absent or not numbers:
+        return None
+    powers = [known * 0.01, *([mw_to_dbm(known / 1000)] if known > 0 else [])]
+    fits = [s for s in (column.scale, 1.0) if any(abs(numbers[0] * s - p) < _SAME_DB for p in powers)]
+    return fits[0] if len(fits) == 1 else None
