@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import TransportError
+from ingest.lake import Lake
+from ingest.schema import LANE_SAMPLES
 from ingest.snmp_gufo import GufoTransport
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings" / "snmp"
@@ -135,3 +137,46 @@ def _serve(sock: socket.socket, agent: Agent, answer: Callable[[bytes], bytes | 
         reply = answer(request)
         if reply is not None:
             sock.sendto(reply, sender)
+
+
+_MAIN = "from serving.cli import main; main()"
+
+
+class Site:
+    """A folder with a configuration and a lake, and `forelight collect` on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = folder / "forelight.toml"
+        self.home = folder / "home"
+        self.collect()
+        self.lake = Lake(str(self.home / "lake"))
+        self.env = os.environ | {"FORELIGHT_HOME": str(self.home), "COMMUNITY_OF_NOBODY": "nobody"}
+
+    def collect(self, interval_s: float = 1, more: str = "") -> None:
+        """Begin the configuration, without a target yet."""
+        self.config.write_text(f"[collect]\ninterval_s = {interval_s}\ndeadline_s = 30\n{more}\n")
+
+    def target(self, device: str, port: int, community: str, timeout_s: float = 5.0) -> None:
+        variable = f"COMMUNITY_OF_{community}".upper().replace("-", "_")
+        self.env[variable] = community
+        with self.config.open("a") as file:
+            file.write(f'[[target]]\ndevice = "{device}"\naddress = "localhost"\nport = {port}\n')
+            file.write(f'[target.snmp]\ncommunity_env = "{variable}"\ntimeout_s = {timeout_s}\nretries = 1\n')
+
+    def command(self, *more: str) -> list[str]:
+        return [sys.executable, "-c", _MAIN, "collect", "-c", str(self.config), *more]
+
+    def run(self, *more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            self.command(*more), env=self.env, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    def devices(self) -> set[str]:
+        if not self.lake.exists(LANE_SAMPLES):
+            return set()
+        return set(self.lake.scan(LANE_SAMPLES).collect()["device"])
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path: Path) -> Site:
+    return Site(tmp_path)

@@ -1,61 +1,20 @@
 """`forelight collect` as an operator runs it: exit codes, one clear line, rows in the lake."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ingest.lake import Lake
-from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES
+from ingest.schema import MODULES, PORT_SAMPLES
 
 pytestmark = [pytest.mark.device, pytest.mark.snmpd, pytest.mark.slow]
 
-_MAIN = "from serving.cli import main; main()"
 
-
-class Site:
-    """A folder with a configuration and a lake."""
-
-    def __init__(self, folder: Path) -> None:
-        self.config = folder / "forelight.toml"
-        self.config.write_text("[collect]\ninterval_s = 1\ndeadline_s = 30\n")
-        self.lake = Lake(str(folder / "home" / "lake"))
-        self.env = os.environ | {"FORELIGHT_HOME": str(folder / "home"), "COMMUNITY_OF_NOBODY": "nobody"}
-
-    def target(self, device: str, port: int, community: str, timeout_s: float = 5.0) -> None:
-        variable = f"COMMUNITY_OF_{community}".upper().replace("-", "_")
-        self.env[variable] = community
-        with self.config.open("a") as file:
-            file.write(f'[[target]]\ndevice = "{device}"\naddress = "localhost"\nport = {port}\n')
-            file.write(f'[target.snmp]\ncommunity_env = "{variable}"\ntimeout_s = {timeout_s}\nretries = 1\n')
-
-    def command(self, *more: str) -> list[str]:
-        return [sys.executable, "-c", _MAIN, "collect", "-c", str(self.config), *more]
-
-    def run(self, *more: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            self.command(*more), env=self.env, capture_output=True, text=True, timeout=120, check=False
-        )
-
-    def devices(self) -> set[str]:
-        if not self.lake.exists(LANE_SAMPLES):
-            return set()
-        return set(self.lake.scan(LANE_SAMPLES).collect()["device"])
-
-
-@pytest.fixture(name="site")
-def _site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
-
-
-def test_once_polls_every_target_into_the_lake(site: Site, responder: Any) -> None:
+def test_once_polls_every_target_into_the_lake(site: Any, responder: Any) -> None:
     names = ["cisco-nxos-n9k", "dell-z9100", "juniper-mx5"]
     for name in names:
         site.target(name, responder.port, name)
@@ -68,7 +27,7 @@ def test_once_polls_every_target_into_the_lake(site: Site, responder: Any) -> No
     assert {7 + 21 + 5} == {site.lake.scan(table).collect().height for table in (PORT_SAMPLES, MODULES)}
 
 
-def test_a_second_run_installs_nothing_again(site: Site, responder: Any) -> None:
+def test_a_second_run_installs_nothing_again(site: Any, responder: Any) -> None:
     site.target("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k")
 
     assert [0, 0] == [site.run("--once").returncode for _ in range(2)]
@@ -77,7 +36,7 @@ def test_a_second_run_installs_nothing_again(site: Site, responder: Any) -> None
 
 
 def test_a_silent_target_is_one_line_and_exit_1_and_the_rest_is_kept(
-    site: Site, responder: Any, agent: Callable[..., Any]
+    site: Any, responder: Any, agent: Callable[..., Any]
 ) -> None:
     silent = agent(lambda _: None)
     site.target("leaf07", silent.port, "any", timeout_s=0.2)
@@ -93,7 +52,7 @@ def test_a_silent_target_is_one_line_and_exit_1_and_the_rest_is_kept(
     assert {"cisco-nxos-n9k"} == site.devices()
 
 
-def test_a_wrong_community_is_told_as_silence(site: Site, responder: Any) -> None:
+def test_a_wrong_community_is_told_as_silence(site: Any, responder: Any) -> None:
     site.target("leaf01", responder.port, "not-the-community", timeout_s=0.5)
 
     done = site.run("--once")
@@ -102,7 +61,7 @@ def test_a_wrong_community_is_told_as_silence(site: Site, responder: Any) -> Non
     assert "wrong community: agents do not answer those" in done.stderr
 
 
-def test_json_is_for_machines(site: Site, responder: Any, agent: Callable[..., Any]) -> None:
+def test_json_is_for_machines(site: Any, responder: Any, agent: Callable[..., Any]) -> None:
     silent = agent(lambda _: None)
     site.target("leaf07", silent.port, "any", timeout_s=0.2)
     site.target("dell-z9100", responder.port, "dell-z9100")
@@ -121,7 +80,7 @@ def test_json_is_for_machines(site: Site, responder: Any, agent: Callable[..., A
     ("text", "expected"),
     [("[colect]\n", "unknown key 'colect'; the nearest is 'collect'"), ("not toml", "forelight.toml")],
 )
-def test_a_configuration_that_cannot_be_is_one_line(site: Site, text: str, expected: str) -> None:
+def test_a_configuration_that_cannot_be_is_one_line(site: Any, text: str, expected: str) -> None:
     site.config.write_text(text)
 
     done = site.run("--once")
@@ -131,7 +90,7 @@ def test_a_configuration_that_cannot_be_is_one_line(site: Site, text: str, expec
     assert 1 == done.stderr.count("\n")
 
 
-def test_a_community_in_the_file_is_warned_about_and_not_shown(site: Site, responder: Any) -> None:
+def test_a_community_in_the_file_is_warned_about_and_not_shown(site: Any, responder: Any) -> None:
     with site.config.open("a") as file:
         file.write(f'[[target]]\ndevice = "edge"\naddress = "127.0.0.1"\nport = {responder.port}\n')
         file.write('[target.snmp]\ncommunity = "mikrotik-crs317"\n')
@@ -145,7 +104,7 @@ def test_a_community_in_the_file_is_warned_about_and_not_shown(site: Site, respo
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_sweeps_after_the_write(site: Site, responder: Any, number: signal.Signals) -> None:
+def test_a_signal_ends_the_sweeps_after_the_write(site: Any, responder: Any, number: signal.Signals) -> None:
     site.target("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k")
     with subprocess.Popen(site.command(), env=site.env, stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 60
