@@ -1,15 +1,14 @@
 """forelight.toml: what to poll, how often and with which credentials; unknown keys are errors that name the nearest."""
 
 import difflib
-import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ingest.errors import ConfigError
+from ingest.snmp_options import SnmpOptions
 
 __all__ = ["Collect", "Config", "GnmiOptions", "SnmpOptions", "Target", "load_config"]
 
@@ -37,65 +36,6 @@ class Collect(_Strict):
     spool_max_mb: Annotated[int, Field(ge=1)] = 2_048
     metrics_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
     metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-
-
-class SnmpOptions(_Strict):
-    """How one device is asked over SNMP.
-
-    Attributes:
-        community_env, community_file: where the community is read from; `community` in the open is warned about.
-        engine: "gufo" (Rust), or "pysnmp" for what it cannot do.
-        timeout_s: for one answer; asked again `retries` times, with fewer rows an answer.
-        max_repetitions: rows an answer at first; 50 and more pass UDP's limit on some devices.
-        profile: a vendor file's name, where sysObjectID should not decide.
-    """
-
-    version: Literal["1", "2c", "3"] = "2c"
-    community: SecretStr | None = None
-    community_env: str | None = None
-    community_file: Path | None = None
-    engine: Literal["gufo", "pysnmp"] = "gufo"
-    timeout_s: _Seconds = 3.0
-    retries: Annotated[int, Field(ge=0, le=10)] = 2
-    max_repetitions: Annotated[int, Field(ge=1, le=1_000)] = 25
-    profile: str | None = None
-    user: str | None = None
-    auth_protocol: Literal["md5", "sha1", "sha224", "sha256", "sha384", "sha512"] | None = None
-    auth_env: str | None = None
-    priv_protocol: Literal["des", "aes128", "aes192", "aes256"] | None = None
-    priv_env: str | None = None
-    context: str | None = None
-    key_expansion: Literal["blumenthal", "cisco"] = "blumenthal"
-
-    @model_validator(mode="after")
-    def _can_authenticate(self) -> Self:
-        given = [key for key in ("community", "community_env", "community_file") if getattr(self, key) is not None]
-        if self.version == "3":
-            msg = 'version = "3" is not in this release; it polls "2c" and "1"'
-            raise ValueError(msg)
-        if len(given) != 1:
-            msg = f"needs just one of community_env, community_file and community, not {' and '.join(given) or 'none'}"
-            raise ValueError(msg)
-        return self
-
-    def read_community(self, env: Mapping[str, str] = os.environ) -> str:
-        """The community, from where the configuration says.
-
-        Raises:
-            ConfigError: the variable is not set, or the file cannot be read.
-        """
-        if self.community is not None:
-            return self.community.get_secret_value()
-        if self.community_env is not None:
-            if self.community_env not in env:
-                msg = f"the environment variable {self.community_env} (community_env) is not set"
-                raise ConfigError(msg)
-            return env[self.community_env]
-        try:
-            return Path(self.community_file or "").read_text(encoding="utf-8").strip()
-        except OSError as error:
-            msg = f"community_file {self.community_file}: {error.strerror}"
-            raise ConfigError(msg) from None
 
 
 class GnmiOptions(_Strict):
@@ -144,11 +84,17 @@ class Config(_Strict):
         return self
 
     def warnings(self) -> list[str]:
-        """What works and should not be."""
-        named = [t.device for t in self.target if t.snmp and t.snmp.community is not None]
-        shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")  # noqa: PLR2004 - enough
-        remedy = "community_env or community_file keep it out"
-        return [f"the community of {shown} stands in the file; {remedy}"] if named else []
+        """What works and should not be, each with the devices that it is said of."""
+        said: dict[str, list[str]] = {}
+        for target in self.target:
+            for warning in target.snmp.warnings() if target.snmp else ():
+                said.setdefault(warning, []).append(target.device)
+        return [f"{_shown(devices)}: {warning}" for warning, devices in said.items()]
+
+
+def _shown(devices: list[str]) -> str:
+    few = 3
+    return ", ".join(devices[:few]) + (f" and {len(devices) - few} more" if len(devices) > few else "")
 
 
 def load_config(path: Path) -> Config:

@@ -2,13 +2,19 @@
 
 import asyncio
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ingest.config import SnmpOptions, Target
+from ingest.config import Target
 from ingest.errors import ConfigError, TransportError
-from ingest.transport import Column, Transport
+from ingest.transport import Cell, Column, Transport
 
-__all__ = ["Connection", "connect"]
+if TYPE_CHECKING:
+    from ingest.snmp_gufo import GufoTransport
+    from ingest.snmp_pysnmp import PysnmpTransport
+
+__all__ = ["Connection", "connect", "resolve"]
 
 
 @dataclass
@@ -18,11 +24,21 @@ class Connection:
     engine: Transport
     answered: bool = False
 
-    async def walk(self, oid: str) -> Column:
+    async def walk(self, oid: str, expect: int = 0) -> Column:
         """As the engine walks."""
-        cells = await self.engine.walk(oid)
+        cells = await self.engine.walk(oid, expect)
         self.answered = True
         return cells
+
+    async def get(self, oids: Iterable[str]) -> dict[str, Cell]:
+        """As the engine gets."""
+        cells = await self.engine.get(oids)
+        self.answered = True
+        return cells
+
+    def engine_id(self) -> bytes | None:
+        """SNMPv3's engine identifier; the poller names devices that share one."""
+        return self.engine.engine_id()
 
     def close(self) -> None:
         """Free the engine's socket."""
@@ -30,7 +46,7 @@ class Connection:
 
 
 async def connect(target: Target) -> Connection:
-    """Make the engine that a target asks for; nothing is sent yet.
+    """Make the engine that a target asks for, or the one that can do what it asks for; nothing is sent yet.
 
     Raises:
         ConfigError: no credentials, or a protocol that is not in this release.
@@ -40,32 +56,40 @@ async def connect(target: Target) -> Connection:
     if target.protocol != "snmp" or options is None:
         msg = 'protocol = "gnmi" is not in this release; it polls "snmp"'
         raise ConfigError(msg)
-    community = options.read_community()
-    address = await _resolve(target.address, target.port)
-    return Connection(_ENGINES[options.engine](address, target.port, community, options))
-
-
-def _gufo(address: str, port: int, community: str, options: SnmpOptions) -> Transport:
-    from ingest.snmp_gufo import GufoTransport
-
-    return GufoTransport(
-        address, port, community, options.version, options.timeout_s, options.retries, options.max_repetitions
+    user = options.read_user()
+    community = "" if user else options.read_community()
+    address = await resolve(target.address, target.port)
+    engine = _engine(options.engine_to_use)
+    return Connection(
+        engine(
+            address,
+            target.port,
+            community,
+            options.version,
+            options.timeout_s,
+            options.retries,
+            options.max_repetitions,
+            user,
+        )
     )
 
 
-def _pysnmp(address: str, port: int, community: str, options: SnmpOptions) -> Transport:
+def _engine(name: str) -> "type[GufoTransport | PysnmpTransport]":
+    if name == "gufo":
+        from ingest.snmp_gufo import GufoTransport
+
+        return GufoTransport
     from ingest.snmp_pysnmp import PysnmpTransport  # a quarter of a second that gufo's users need not pay
 
-    return PysnmpTransport(
-        address, port, community, options.version, options.timeout_s, options.retries, options.max_repetitions
-    )
+    return PysnmpTransport
 
 
-_ENGINES = {"gufo": _gufo, "pysnmp": _pysnmp}
+async def resolve(address: str, port: int) -> str:
+    """An IP literal: gufo-snmp takes nothing else.
 
-
-async def _resolve(address: str, port: int) -> str:
-    """An IP literal: gufo-snmp takes nothing else."""
+    Raises:
+        TransportError: the name cannot be resolved.
+    """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(address, port, type=socket.SOCK_DGRAM)
     except OSError as error:

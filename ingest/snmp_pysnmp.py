@@ -1,29 +1,44 @@
-"""SNMP v1 and v2c over pysnmp, the second engine: pure Python, slower by two orders, for what gufo-snmp cannot do."""
+"""SNMP v1, v2c and v3 over pysnmp, the second engine: pure Python, slower by two orders, for what gufo-snmp cannot do.
 
+That is contexts of version 3. It tells an agent's error from the end of a table, and a wrong name from a wrong
+password.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pysnmp.hlapi.v1arch.asyncio import (
-    CommunityData,
-    SnmpDispatcher,
-    UdpTransportTarget,
-    bulk_cmd,
-    next_cmd,
-)
-from pysnmp.proto.rfc1902 import Null, ObjectIdentifier
+from pysnmp.error import PySnmpError
+from pysnmp.proto import errind
+from pysnmp.proto.rfc1902 import Null
 from pysnmp.proto.rfc1905 import EndOfMibView, NoSuchInstance, NoSuchObject
 
-from ingest.errors import TransportError
-from ingest.transport import Cell, Column, Repetitions, WalkGuard
+from ingest.errors import AuthError, TransportError
+from ingest.pysnmp_session import Answer, CommunitySession, Session, UserSession
+from ingest.snmp_guards import Attempts, Repetitions, WalkGuard, get_in_parts
+from ingest.snmp_users import SnmpUser, only_engine_id
+from ingest.transport import Cell, Column
 
 __all__ = ["PysnmpTransport"]
 
-_TOO_BIG = 1
+_GET_AT_ONCE = 32
+"""OIDs of one GET: with 16 to 20 octets of name and value each, the answer fits an Ethernet frame."""
+
+_NOTHING = (NoSuchObject, NoSuchInstance, EndOfMibView, Null)
+
+_REFUSALS = {
+    errind.UnknownUserName: "does not know user {!r}",
+    errind.WrongDigest: "refuses user {!r}: its authentication password or protocol is wrong",
+    errind.AuthenticationFailure: "refuses user {!r}: its authentication password or protocol is wrong",
+    errind.UnsupportedSecurityLevel: "has user {!r} for another security level",
+    errind.DecryptionError: "cannot decrypt user {!r}: its privacy password, protocol or key_expansion is wrong",
+}
+_NO_ACCESS = "shows user {!r} nothing: no access at this security level or context"
 
 
 @dataclass
 class PysnmpTransport:
-    """Walks one device; attributes as those of `GufoTransport`."""
+    """Asks one device; attributes as those of `GufoTransport`."""
 
     address: str
     port: int
@@ -32,64 +47,114 @@ class PysnmpTransport:
     timeout_s: float = 3.0
     retries: int = 2
     max_repetitions: int = 25
+    user: SnmpUser | None = None
 
     def __post_init__(self) -> None:
-        self._repetitions = Repetitions(self.max_repetitions)
-        self._dispatcher: SnmpDispatcher | None = None
-        self._target: UdpTransportTarget | None = None
+        self._rows = Repetitions(self.max_repetitions)
+        self._gets = Repetitions(_GET_AT_ONCE)
+        self._session: Session | None = None
+        self._answered = False
 
-    async def walk(self, oid: str) -> Column:
+    @property
+    def _where(self) -> str:
+        return f"{self.address}:{self.port}"
+
+    async def walk(self, oid: str, expect: int = 0) -> Column:
         """All cells below `oid`."""
-        guard = WalkGuard(oid)
-        last = oid
-        while True:
-            rows = await self._ask(last)
-            for found, value in rows:
-                if isinstance(value, EndOfMibView) or not self._take(guard, found, value):
-                    return guard.cells
-                last = found
-            if not rows:
-                return guard.cells
+        attempts = Attempts(self._rows, self.retries, expect)
+        while not attempts.over:
+            guard = WalkGuard(oid)
+            try:
+                error = await self._walk_once(guard, attempts.asked)
+            except TimeoutError as silence:
+                attempts.silent(str(silence) or "no answer")
+            else:
+                attempts.answered(guard.cells, error=error)
+        return attempts.result(oid, self._where)
 
-    def _take(self, guard: WalkGuard, oid: str, value: Any) -> bool:
-        if isinstance(value, NoSuchObject | NoSuchInstance | Null):
-            return False
-        return guard.take(oid, _cell(value))
+    async def get(self, oids: Iterable[str]) -> dict[str, Cell]:
+        """Single cells by their whole OID."""
 
-    async def _ask(self, oid: str) -> list[tuple[str, Any]]:
-        """One answer's rows after `oid`; fewer are asked for when the device falls silent or finds them too big."""
-        for asked in self._repetitions.attempts(self.retries):
-            error, status, rows = await self._request(oid, asked)
-            if error is None and not status:
-                self._repetitions.worked(asked)
-                return [(str(name), value) for name, value in rows]
-            if status and int(status) != _TOO_BIG:
-                if self.version == "1":
-                    return []  # noSuchName is version 1's end of the MIB
-                msg = f"{self.address}:{self.port}: {status.prettyPrint()}"
-                raise TransportError(msg)
-        msg = f"no answer from {self.address}:{self.port}"
-        raise TransportError(msg)
+        async def ask(part: list[str]) -> dict[str, Cell]:
+            rows = (await self._ask("get", part)).rows
+            return {oid: _cell(value) for oid, value in rows if not isinstance(value, _NOTHING)}
 
-    async def _request(self, oid: str, max_repetitions: int) -> tuple[Any, Any, Any]:
-        if self._target is None:
-            self._dispatcher = SnmpDispatcher()
-            self._target = await UdpTransportTarget.create((self.address, self.port), timeout=self.timeout_s, retries=0)
-        auth = CommunityData(self.community, mpModel=0 if self.version == "1" else 1)
-        at = (ObjectIdentifier(oid), Null(""))
-        if self.version == "1":
-            error, status, _, rows = await next_cmd(self._dispatcher, auth, self._target, at, lookupMib=False)
-        else:
-            error, status, _, rows = await bulk_cmd(
-                self._dispatcher, auth, self._target, 0, max_repetitions, at, lookupMib=False
-            )
-        return error, status, rows
+        try:
+            return await get_in_parts(oids, self._gets, self.retries, ask)
+        except TimeoutError as error:
+            msg = f"{str(error) or 'no answer'} from {self._where}"
+            raise TransportError(msg) from None
+
+    def engine_id(self) -> bytes | None:
+        """The agent's engine identifier, over version 3."""
+        return self._session.engine_id() if self._session else None
 
     def close(self) -> None:
         """Free the socket."""
-        if self._dispatcher is not None:
-            self._dispatcher.close()
-            self._dispatcher = self._target = None
+        if self._session is not None:
+            self._session.close()
+        self._session, self._answered = None, False
+
+    async def _walk_once(self, guard: WalkGuard, asked: int) -> str:
+        """Walk until the column ends, or an error that is named; a packet lost on the way costs one time-out."""
+        last, stuck_at = guard.oid, -1
+        while True:
+            try:
+                answer = await self._ask("next" if self.version == "1" else "bulk", [last], asked)
+            except TimeoutError:
+                if len(guard.cells) in {0, stuck_at}:
+                    raise
+                stuck_at = len(guard.cells)
+                continue
+            if answer.status or not answer.rows:
+                return "" if self.version == "1" and answer.status == "noSuchName" else answer.status
+            for oid, value in answer.rows:
+                if isinstance(value, _NOTHING) or not guard.take(oid, _cell(value)):
+                    return ""
+            last = answer.rows[-1][0]
+
+    async def _ask(self, command: str, oids: Sequence[str], repetitions: int = 0) -> Answer:
+        """One request; over a fresh session where one that had worked fails (field_faults.md, row 54).
+
+        Raises:
+            AuthError: the agent refuses the user.
+            TimeoutError: no answer, or none that can be read.
+        """
+        while True:
+            tried = self.user is not None and self._answered
+            if self._session is None:
+                self._session = self._open()
+            try:
+                answer = await self._session.ask(command, oids, repetitions)
+            except PySnmpError as error:
+                answer = Answer(error, "", [])
+            if answer.error is None:
+                self._answered = True
+                return self._permitted(answer)
+            if not tried:
+                raise self._failure(answer.error)
+            self.close()
+
+    def _open(self) -> Session:
+        if self.user is not None:
+            return UserSession(self.address, self.port, self.user, self.timeout_s)
+        return CommunitySession(self.address, self.port, self.community, self.version, self.timeout_s)
+
+    def _permitted(self, answer: Answer) -> Answer:
+        if answer.status == "authorizationError" and self.user is not None:
+            msg = f"{self._where} {_NO_ACCESS.format(self.user.name)}"
+            raise AuthError(msg)
+        return answer
+
+    def _failure(self, error: Exception) -> Exception:
+        for kind, text in _REFUSALS.items():
+            if isinstance(error, kind) and self.user is not None:
+                return AuthError(f"{self._where} {text.format(self.user.name)}")
+        if not isinstance(error, errind.RequestTimedOut):
+            return TimeoutError(f"no readable answer ({error})")
+        if self.user is not None and self.user.priv_protocol and self.engine_id():
+            return TimeoutError(only_engine_id(self.user))
+        return TimeoutError()
 
 
 def _cell(value: Any) -> Cell:

@@ -1,17 +1,17 @@
-"""How a device is asked: the Transport protocol, the guards every engine needs, and a replay of recordings.
+"""How a device is asked: the Transport protocol, and a replay of recordings.
 
-A transport walks one column of a table at a time. Cells come back as plain Python values: numbers as int (or float
-where the agent sends one), octet strings as bytes, object identifiers as dotted text.
+A transport walks one column of a table at a time, or gets single cells. They come back as plain Python values: numbers
+as int (or float where the agent sends one), octet strings as bytes, object identifiers as dotted text.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, Self
 
 from ingest.errors import TransportError
 
-__all__ = ["Cell", "Column", "Repetitions", "ReplayTransport", "Transport", "WalkGuard", "oid_key"]
+__all__ = ["Cell", "Column", "ReplayTransport", "Transport", "oid_key"]
 
 Cell = int | float | bytes | str
 """One value as it came: number, octet string or dotted object identifier."""
@@ -19,23 +19,38 @@ Cell = int | float | bytes | str
 Column = dict[str, Cell]
 """Cells of one column by their index: the dotted OID suffix behind the column's OID."""
 
-_MAX_CELLS = 200_000
-"""A column longer than this is a fault: 1,024 ports x 16 lanes x 10 sensors is 164 thousand."""
-
 _NUMERIC_TAGS = {"2", "65", "66", "67", "70", "71"}
 """snmprec's tags are BER's: Integer32, Counter32, Gauge32, TimeTicks, Counter64, Unsigned32."""
 _NOTHING_TAGS = {"5", "128", "129", "130"}  # Null, noSuchObject, noSuchInstance, endOfMibView
 
 
 class Transport(Protocol):
-    """Walks columns of one device."""
+    """Asks one device, one thing at a time."""
 
-    async def walk(self, oid: str) -> Column:
+    async def walk(self, oid: str, expect: int = 0) -> Column:
         """All cells below `oid`, in the device's order; empty where it has none.
+
+        Args:
+            oid: a column.
+            expect: how many cells it had at the discovery. Fewer are asked for again in smaller answers; if there
+                still are fewer, what there is comes back, and the caller decides. 0 where nothing is known: then an
+                error in the middle is an error.
 
         Raises:
             TransportError: the device did not answer, or in a way that cannot be used.
         """
+        ...
+
+    async def get(self, oids: Iterable[str]) -> dict[str, Cell]:
+        """Single cells by their whole OID; those that the device does not have are left out.
+
+        Raises:
+            TransportError: the device did not answer, or in a way that cannot be used.
+        """
+        ...
+
+    def engine_id(self) -> bytes | None:
+        """The SNMPv3 engine's identifier, once it has answered; None over other versions."""
         ...
 
     def close(self) -> None:
@@ -52,65 +67,6 @@ def oid_key(oid: str) -> tuple[int, ...]:
     return tuple(map(int, oid.strip(".").split(".")))
 
 
-class WalkGuard:
-    """Takes a walk's cells one by one and ends walks that would never end by themselves.
-
-    A faulty agent repeats an OID or goes backwards for ever (field_faults.md, row 53): both engines would follow it.
-    """
-
-    def __init__(self, oid: str, max_cells: int = _MAX_CELLS) -> None:
-        self.oid = oid.strip(".")
-        self.cells: Column = {}
-        self._prefix = f"{self.oid}."
-        self._last = oid_key(self.oid)
-        self._max_cells = max_cells
-
-    def take(self, oid: str, value: Cell) -> bool:
-        """Keep a cell; False once the walk has left the column."""
-        oid = oid.strip(".")
-        if not oid.startswith(self._prefix):
-            return False
-        key = oid_key(oid)
-        if key <= self._last:
-            msg = f"the agent's OIDs do not increase ({oid} came after {'.'.join(map(str, self._last))})"
-            raise TransportError(msg)
-        if len(self.cells) >= self._max_cells:
-            msg = f"the agent gave more than {self._max_cells} rows below {self.oid}"
-            raise TransportError(msg)
-        self._last = key
-        self.cells[oid[len(self._prefix) :]] = value
-        return True
-
-
-class Repetitions:
-    """How many rows to ask for in one answer: fewer when a device falls silent.
-
-    Some devices (Huawei, at 50) do not answer where the answer would pass UDP's limit, which looks like a lost packet.
-    So the next attempt asks for half; only what happens twice at a size is taken for the device's limit.
-    """
-
-    FEWEST = 5
-    """Five of the longest strings (255 octets) fit any path."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._suspect = 0
-
-    def attempts(self, retries: int) -> Iterator[int]:
-        """Rows to ask for, attempt by attempt."""
-        yield self.most
-        for attempt in range(1, retries + 1):
-            yield max(self.most >> attempt, min(self.FEWEST, self.most))
-
-    def worked(self, asked: int) -> None:
-        """An attempt was answered."""
-        if asked < self.most:
-            if self._suspect == self.most:
-                self.most = asked
-            else:
-                self._suspect = self.most
-
-
 class ReplayTransport:
     """Answers from a recorded walk (.snmprec) instead of a device."""
 
@@ -123,13 +79,23 @@ class ReplayTransport:
         """Read a recording; lines that hold no value are left out."""
         return cls(dict(_read_snmprec(path)))
 
-    async def walk(self, oid: str) -> Column:
+    async def walk(self, oid: str, expect: int = 0) -> Column:  # noqa: ARG002 - a recording has no more than it has
         """As a device would answer."""
-        guard = WalkGuard(oid)
+        oid = oid.strip(".")
+        prefix, column = f"{oid}.", Column()
         for _, found in self._order[bisect_left(self._order, (oid_key(oid), "")) :]:
-            if found != guard.oid and not guard.take(found, self._cells[found]):
+            if found != oid and not found.startswith(prefix):
                 break
-        return guard.cells
+            if found != oid:
+                column[found[len(prefix) :]] = self._cells[found]
+        return column
+
+    async def get(self, oids: Iterable[str]) -> dict[str, Cell]:
+        """As a device would answer."""
+        return {oid: self._cells[oid] for oid in oids if oid in self._cells}
+
+    def engine_id(self) -> None:
+        """A recording has none."""
 
     def close(self) -> None:
         """Nothing is held."""

@@ -30,6 +30,8 @@ port = 1161
 community_file = "secret"
 """
 ONE = '[[target]]\ndevice = "leaf01"\naddress = "10.0.0.11"\n'
+V3 = ONE + '[target.snmp]\nversion = "3"\n'
+AUTH = 'user = "u"\nauth_protocol = "sha256"\nauth_env = "A"\n'
 
 
 def _load(tmp_path: Path, text: str) -> Config:
@@ -65,7 +67,17 @@ def test_a_whole_configuration_is_read(tmp_path: Path) -> None:
         (ONE, "[target] of leaf01: needs a [target.snmp] section"),
         (ONE + "[target.snmp]\n", "needs just one of community_env, community_file and community, not none"),
         (ONE + '[target.snmp]\ncommunity = "a"\ncommunity_env = "B"\n', "not community and community_env"),
-        (ONE + '[target.snmp]\nversion = "3"\nuser = "u"\n', 'version = "3" is not in this release'),
+        (V3, 'version = "3" needs user'),
+        (V3 + 'community = "a"\n', 'community belongs to versions "1" and "2c", this is "3": it needs user'),
+        (ONE + '[target.snmp]\ncommunity_env = "A"\nuser = "u"\n', 'user belongs to version = "3", this is "2c"'),
+        (V3 + 'user = "u"\nauth_env = "A"\n', "auth_env without auth_protocol"),
+        (V3 + 'user = "u"\nauth_protocol = "sha1"\n', "auth_protocol needs just one of auth_env and auth_file"),
+        (V3 + AUTH + 'auth_file = "a"\n', "auth_protocol needs just one of auth_env and auth_file"),
+        (V3 + 'user = "u"\npriv_protocol = "des"\n', "priv_protocol without auth_protocol: encryption needs"),
+        (V3 + AUTH + 'priv_file = "a"\n', "priv_file without priv_protocol"),
+        (V3 + AUTH + 'priv_protocol = "aes"\n', "input should be 'des', 'aes128', 'aes192' or 'aes256'"),
+        (V3 + AUTH + 'auth_protcol = "md5"\n', "unknown key 'auth_protcol'; the nearest is 'auth_protocol'"),
+        (V3 + AUTH + 'context = "vlan-1"\nengine = "gufo"\n', 'engine = "gufo" knows no context'),
         (ONE + "port = 70000\n", "[target.port] of leaf01: input should be less than or equal to 65535"),
         (2 * (ONE + '[target.snmp]\ncommunity_env = "A"\n'), "device 'leaf01' of site 'default' is there twice"),
         ("[collect\n", "line 1"),
@@ -88,9 +100,7 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_a_community_in_the_open_works_and_is_warned_about(tmp_path: Path) -> None:
     config = _load(tmp_path, ONE + '[target.snmp]\ncommunity = "sesame"\n')
 
-    assert ["the community of leaf01 stands in the file; community_env or community_file keep it out"] == (
-        config.warnings()
-    )
+    assert ["leaf01: community stands in the file; community_env or community_file keep it out"] == (config.warnings())
     assert "sesame" not in repr(config)
     assert "sesame" == SnmpOptions.model_validate({"community": "sesame"}).read_community()
 
@@ -109,3 +119,44 @@ def test_a_secret_that_is_not_there_is_an_error_that_names_where_it_should_be(tm
         SnmpOptions(community_env="LEAF01_COMMUNITY").read_community({})
     with pytest.raises(ConfigError, match="No such file"):
         SnmpOptions(community_file=tmp_path / "none").read_community()
+
+
+def test_a_version_3_user_comes_with_passwords_that_show_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("open-sesame-2\n")
+    config = _load(tmp_path, f'{V3}{AUTH}priv_protocol = "aes128"\npriv_file = "{tmp_path}/secret"\n')
+    options = config.target[0].snmp
+    assert options is not None
+
+    user = options.read_user({"A": "open-sesame-1"})
+
+    assert user is not None
+    assert ("u", "open-sesame-1", "open-sesame-2") == (user.name, user.auth_password, user.priv_password)
+    assert "authPriv" == user.level
+    assert "sesame" not in f"{user!r} {user} {config!r}"
+
+
+def test_a_password_that_no_agent_takes_is_refused_by_the_name_of_its_place() -> None:
+    options = SnmpOptions(version="3", user="u", auth_protocol="sha256", auth_env="A")
+
+    with pytest.raises(ConfigError, match=r"the password in A \(auth_env\) is shorter than 8 characters") as error:
+        options.read_user({"A": "sesame"})
+
+    assert "sesame" not in str(error.value)
+
+
+def test_broken_ciphers_work_and_are_warned_about(tmp_path: Path) -> None:
+    weak = AUTH.replace("sha256", "md5") + 'priv_protocol = "des"\npriv_env = "B"\n'
+
+    warnings = _load(tmp_path, V3 + weak).warnings()
+
+    assert [
+        "leaf01: MD5 is broken; use SHA-2 and AES where the device has them",
+        "leaf01: DES is broken; use SHA-2 and AES where the device has them",
+    ] == warnings
+
+
+def test_a_context_is_asked_by_the_engine_that_knows_them() -> None:
+    by_default = SnmpOptions(version="3", user="u")
+    with_context = SnmpOptions(version="3", user="u", context="vlan-1")
+
+    assert ("gufo", "pysnmp") == (by_default.engine_to_use, with_context.engine_to_use)
