@@ -23,7 +23,8 @@ from ingest.export_telemetry import TelemetryFile
 from ingest.inventory import read_inventory, read_links
 from ingest.lake import Lake
 from ingest.quarantine import Finding, Kind, Quarantine
-from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, TICKETS
+from ingest.replacements import record_records
+from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, REPLACEMENTS, TICKETS
 from ingest.tickets import read_maintenance, read_repairs, read_tickets
 
 __all__ = ["ImportReport", "Progress", "import_export"]
@@ -201,6 +202,9 @@ class _Import:
         known = self._lake.scan(TICKETS, columns=["ticket_id"]).collect().get_column("ticket_id").to_list()
         self._records(lambda: read_repairs(directory, quarantine, frozenset(known)))
         self._records(lambda: read_maintenance(directory, quarantine))
+        swaps = record_records(self._lake, self._now)
+        if any(swaps):
+            self.report.records[REPLACEMENTS.name] = swaps
 
     def _records(self, read: Callable[[], Records | None]) -> None:
         try:

@@ -20,6 +20,7 @@ __all__ = [
     "PORT_EVENTS",
     "PORT_SAMPLES",
     "REPAIRS",
+    "REPLACEMENTS",
     "SCORES",
     "TABLES",
     "TICKETS",
@@ -269,6 +270,24 @@ REPAIRS: Final = Table(
     ("ticket_id", "seq"),
 )
 
+REPLACEMENTS: Final = Table(
+    "replacements",
+    _schema(
+        ("time", TIME),  # when the new serial was first known to be in the cage
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),  # the cage
+        ("old_serial", _S),
+        ("new_serial", _S),
+        ("reason", _S),  # an Action where a ticket says it; seen (by a poll), listed (in an inventory)
+        ("source", _S),  # ticket, snmp, file
+        ("ticket_id", _S),
+        required=("time", "received_at", *_PORT, "source"),
+    ),
+    (*_PORT, "time"),
+)
+
 MAINTENANCE: Final = Table(
     "maintenance",
     _schema(
@@ -324,6 +343,7 @@ TABLES: Final = {
         LINKS,
         TICKETS,
         REPAIRS,
+        REPLACEMENTS,
         MAINTENANCE,
         SCORES,
     )

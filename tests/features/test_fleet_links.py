@@ -14,7 +14,12 @@ SAME, OTHER = "spine01", "spine09"
 def fleet(*rows: tuple[str, str, datetime | None, datetime | None]) -> Fleet:
     """Links of one port of leaf01: source, the peer, since and until when."""
     when = pl.Datetime("us", "UTC")
-    schema = pl.Schema({"source": pl.String, "z_device": pl.String, "valid_from": when, "valid_to": when})
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
+        "source": pl.String,
+        "z_device": pl.String,
+        "valid_from": when,
+        "valid_to": when,
+    }
     links = pl.DataFrame(rows, schema=schema, orient="row")
     ports = {"a_device": "leaf01", "a_interface": "Ethernet1", "z_interface": "Ethernet5"}
     return Fleet.from_frames(links=links.with_columns(pl.lit(text).alias(name) for name, text in ports.items()))
