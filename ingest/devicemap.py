@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,35 +52,67 @@ class Snapshot:
     alive: Flags
 
 
+class _Picked:
+    """Some rows of one column, picked by position as long as the column keeps its rows."""
+
+    def __init__(self, column: Column, wanted: Sequence[str]) -> None:
+        self.indices = list(column)
+        self._wanted = wanted
+        order = {index: position for position, index in enumerate(self.indices)}
+        self._positions = np.array([order.get(index, 0) for index in wanted], np.int64)
+        self._whole = all(index in order for index in wanted)
+
+    def numbers(self, column: Column) -> npt.NDArray[Any] | None:
+        """The rows' numbers; None where the rows are others than before, or some cell is no number."""
+        if not self._whole or list(column) != self.indices:
+            return None
+        try:
+            found = np.array(list(column.values()))[self._positions]
+        except OverflowError:
+            return None
+        return found if found.dtype.kind in "if" else None
+
+    def cells(self, column: Column) -> list[Cell | None]:
+        """The rows' cells, one by one."""
+        return [column.get(index) for index in self._wanted]
+
+
 class _Source:
     """One column and the slots that are read from it."""
 
-    def __init__(self, column: Column, slots: Sequence[Slot]) -> None:
+    def __init__(self, cells: Mapping[str, Column], slots: Sequence[Slot]) -> None:
+        rows = [slot.index for slot in slots]
         self.slots = slots
-        self.indices = list(column)
-        order = {index: position for position, index in enumerate(self.indices)}
-        self.positions = np.array([order[slot.index] for slot in slots], np.int64)
+        self.values = _Picked(cells[slots[0].column], rows)
+        self._status = slots[0].status or ""
+        self._statuses = _Picked(cells.get(self._status, {}), rows)
         self._text = any(slot.kind == "text" for slot in slots)
 
     def numbers(self, column: Column) -> Floats:
         """Raw numbers of the slots, NaN where there is none."""
-        if not self._text and list(column) == self.indices:
-            try:
-                return np.array(list(column.values()), np.float64)[self.positions]
-            except (TypeError, ValueError):
-                pass  # a cell of another type: one by one
-        return np.array([_one(slot, column.get(slot.index)) for slot in self.slots])
+        found = None if self._text else self.values.numbers(column)
+        if found is not None:
+            return found.astype(np.float64)
+        cells = self.values.cells(column)
+        return np.array([_one(slot, cell) for slot, cell in zip(self.slots, cells, strict=True)], np.float64)
 
     def integers(self, column: Column) -> npt.NDArray[np.int64]:
         """Counters of the slots, -1 where there is none."""
-        cells = [column.get(slot.index) for slot in self.slots]
-        return np.array([c if isinstance(c, int) and 0 <= c < _TOO_LARGE else _NOT_TOLD for c in cells], np.int64)
+        found = self.values.numbers(column)
+        if found is not None and found.dtype == np.int64:
+            return np.where(found < 0, _NOT_TOLD, found)
+        whole = (c if isinstance(c, int) and 0 <= c < _TOO_LARGE else _NOT_TOLD for c in self.values.cells(column))
+        return np.fromiter(whole, np.int64, len(self.slots))
 
-    def ok(self, column: Column | None) -> Flags:
+    def ok(self, cells: Mapping[str, Column]) -> Flags:
         """Where the status column says that the sensor works, or does not say."""
+        column = cells.get(self._status)
         if not column:
             return np.ones(len(self.slots), np.bool_)
-        return np.array([column.get(slot.index, _OK) == _OK for slot in self.slots])
+        found = self._statuses.numbers(column)
+        if found is not None:
+            return np.asarray(found == _OK)
+        return np.array([cell in {_OK, None} for cell in self._statuses.cells(column)], np.bool_)
 
 
 def _one(slot: Slot, cell: Cell | None) -> float:
@@ -163,7 +195,7 @@ class DeviceMap:
         """Whether a column has other rows than discovery saw, or a guarded one other cells."""
         if any(cells.get(guard) != self.cells.get(guard) for guard in self.guards):
             return True
-        return any(list(cells.get(oid, ())) != source.indices for oid, source in self._sources.items())
+        return any(list(cells.get(oid, ())) != source.values.indices for oid, source in self._sources.items())
 
     def read(self, cells: Mapping[str, Column]) -> Snapshot:
         """The arrays of one poll; a column or cell that is not there is no reading."""
@@ -211,7 +243,7 @@ class DeviceMap:
         for slot in slots:
             by_column.setdefault(slot.column, []).append(slot)
         ordered = [slot for same in by_column.values() for slot in same]
-        return ordered, {oid: _Source(self.cells[oid], same) for oid, same in by_column.items()}
+        return ordered, {oid: _Source(self.cells, same) for oid, same in by_column.items()}
 
     @cached_property
     def _targets(self) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]], npt.NDArray[np.int64]]:
@@ -258,7 +290,7 @@ class DeviceMap:
         if not sources:
             return np.empty(0), np.empty(0)
         raw = np.concatenate([source.numbers(cells.get(oid, {})) for oid, source in sources])
-        ok = np.concatenate([source.ok(cells.get(source.slots[0].status or "")) for _, source in sources])
+        ok = np.concatenate([source.ok(cells) for _, source in sources])
         multiplier, divisor, watts, sensor = self._scaling
         none = np.where(sensor, (np.abs(raw) >= MAX_RAW) | np.isin(raw, NO_RAW), np.isin(raw, SENTINELS)) | ~ok
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -269,13 +301,19 @@ class DeviceMap:
         value[none] = np.nan
         return raw, value
 
+    @cached_property
+    def _counter_cells(self) -> dict[str, tuple[list[int], list[int]]]:
+        """Ports and kinds of each column's counters."""
+        number_of = {name: i for i, name in enumerate(self.ports)}
+        return {
+            oid: ([number_of[s.interface] for s in source.slots], [COUNTERS.index(s.quantity) for s in source.slots])
+            for oid, source in self._counters[1].items()
+        }
+
     def _counted(self, cells: Mapping[str, Column]) -> npt.NDArray[np.int64]:
         found = np.full((len(self.ports), len(COUNTERS)), _NOT_TOLD, np.int64)
-        number_of = {name: i for i, name in enumerate(self.ports)}
         for oid, source in self._counters[1].items():
-            ports = [number_of[s.interface] for s in source.slots]
-            kinds = [COUNTERS.index(s.quantity) for s in source.slots]
-            found[ports, kinds] = source.integers(cells.get(oid, {}))
+            found[self._counter_cells[oid]] = source.integers(cells.get(oid, {}))
         return found
 
     def _states(self, cells: Mapping[str, Column]) -> list[PortState]:

@@ -15,6 +15,7 @@ from ingest.schema import Quality
 __all__ = ["Installations"]
 
 _Cage = tuple[str, str, str]
+_UNKNOWN = Inventory()
 
 
 class Installations:
@@ -45,8 +46,8 @@ class Installations:
         rows: list[dict[str, Any]] = []
         if origin.quality & Quality.PARTIAL_POLL:
             return rows
-        for interface in decoded.states:
-            module = decoded.inventory.get(interface, Inventory())
+        for interface in decoded.alive:
+            module = decoded.map.inventory.get(interface, _UNKNOWN)
             cage = (origin.site, origin.device, interface)
             before = self._rows.get(cage)
             if before and module.serial in {None, before.get("serial")}:

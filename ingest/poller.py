@@ -118,7 +118,7 @@ class Poller:
         watch.cancel()
         polls = [task.result() for task in tasks if not task.cancelled()]
         await self._write(polls)
-        waiting = [(target, wait_s[_key(target)]) for target in self._config.target if target not in due]
+        waiting = [(t, wait_s[_key(t)]) for t in self._config.target if wait_s[_key(t)] > 0]
         took_s = time.monotonic() - started
         return Sweep(polls, took_s, waiting, max(0.0, took_s - self._config.collect.interval_s))
 

@@ -93,12 +93,11 @@ def port_rows(device: DeviceMap, snapshot: Snapshot, origin: Origin, bits: Bits,
 
 def _first(device: DeviceMap, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """By port its first value: the module's own, or that of its first lane that has one."""
-    found = column[device.rows.first]
-    for row in np.isnan(found)[device.rows.port].nonzero()[0]:
-        port = device.rows.port[row]
-        if np.isnan(found[port]):
-            found[port] = column[row]
-    return found
+    if not device.rows.ports:
+        return column
+    at = np.where(np.isnan(column), len(column) - 1, np.arange(len(column)))
+    first = np.minimum.reduceat(at, device.rows.first)
+    return np.where(device.rows.port[first] == np.arange(device.rows.ports), column[first], np.nan)
 
 
 def _head(device: DeviceMap, origin: Origin, port: npt.NDArray[np.int64], bits: Bits) -> dict[str, pa.Array]:

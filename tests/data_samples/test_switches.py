@@ -84,7 +84,7 @@ def test_limits_are_those_of_the_inventory(recordings: list[SwitchRecording]) ->
     with (SAMPLE / "inventory.csv").open(encoding="utf-8") as file:
         modules = {(row["device"], row["interface"]): row for row in csv.DictReader(file)}
     for recording in recordings:
-        limits = _replay(recording)[1].limits
+        limits = _replay(recording)[1].map.limits
 
         assert limits
         for interface, told in limits.items():
@@ -107,9 +107,12 @@ def test_the_simulator_serves_every_switch_and_stops(recordings: list[SwitchReco
     pytest.importorskip("snmpsim", reason="snmpsim is not installed")
     with SimulatedSwitches(recordings) as switches:
         for recording in recordings:
-            live = asyncio.run(_ask(GufoTransport(switches.host, switches.port, recording.community)))
+            profile, live = asyncio.run(_ask(GufoTransport(switches.host, switches.port, recording.community)))
+            by_replay, replayed = _replay(recording)
 
-            assert _replay(recording) == live
+            assert by_replay == profile
+            assert replayed.readings == live.readings
+            assert (replayed.states, replayed.inventory) == (live.states, live.inventory)
         process = switches._process
     assert process is not None
     assert process.poll() is not None
