@@ -12,12 +12,13 @@ from itertools import chain
 
 from gufo.snmp._fast import GetIter, SnmpV1ClientSocket
 
+from ingest.ber import error_status
 from ingest.errors import TransportError
 from ingest.gufo_line import Line, Socket
 from ingest.snmp_guards import MAX_CELLS, KnownOrders, not_increasing, too_long
 from ingest.transport import Cell, Column, oid_key
 
-__all__ = ["End", "GufoWalk", "error_status"]
+__all__ = ["End", "GufoWalk"]
 
 _NO_SUCH_NAME = 2
 """Version 1's end of the tree."""
@@ -154,34 +155,3 @@ class _Probe:
         except StopAsyncIteration:
             self.status = error_status(packet)
         return True
-
-
-def error_status(packet: bytes) -> int:
-    """The error status of a version 1 or 2c response; 0 for none, and for what cannot be read or is encrypted.
-
-    >>> error_status(bytes.fromhex("301a 020101 0400 a213 020105 020105 020101 3008 3006 0602 2b06 0500"))
-    5
-    """
-    try:
-        at = _inside(packet, 0)
-        if packet[at : at + 2] != b"\x02\x01" or packet[at + 2] > 1:
-            return 0
-        at = _behind(packet, _behind(packet, at))  # version, community
-        at = _behind(packet, _inside(packet, at))  # the response's request number
-        start = _inside(packet, at)
-        return int.from_bytes(packet[start : _behind(packet, at)], "big", signed=True)
-    except IndexError:
-        return 0
-
-
-def _inside(packet: bytes, at: int) -> int:
-    """Where the contents of a BER element begin."""
-    octet = packet[at + 1]
-    return at + 2 + (octet & 0x7F if octet & 0x80 else 0)
-
-
-def _behind(packet: bytes, at: int) -> int:
-    """Where the element behind a BER element begins."""
-    start = _inside(packet, at)
-    size = int.from_bytes(packet[at + 2 : start], "big") if packet[at + 1] & 0x80 else packet[at + 1]
-    return start + size
