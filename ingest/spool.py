@@ -9,7 +9,7 @@ was committed before a process was killed, or by an attempt that nobody waited f
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -173,7 +173,7 @@ class Spool:
             return False
         error = self._attempt(partial(self._lake.append, table, rows, mark=entry.mark))
         if error is None:
-            self._waits.pop(table.name, None)
+            self._succeeded(table)
             return True
         canonical(table, rows)  # raises where the rows are at fault and not the lake
         self._failed(table, error)
@@ -193,7 +193,7 @@ class Spool:
                     break
                 self._queue.remove(entry for entry, _ in batch)
                 rows += sum(entry.rows for entry, _ in batch)
-                self._waits.pop(table.name, None)
+                self._succeeded(table)
         if rows:
             left = f"; {self._queue.rows} wait" if self._queue.rows else ""
             self._say(f"{rows} rows went from the spool into the lake{left}")
@@ -222,14 +222,20 @@ class Spool:
         self._running = None
         return attempt.reason
 
+    def _succeeded(self, table: Table) -> None:
+        """Where that is news, the other tables are tried again at once."""
+        if self._waits.pop(table.name, None):
+            self._waits = {name: replace(wait, until=0.0) for name, wait in self._waits.items()}
+
     def _failed(self, table: Table, error: str) -> None:
-        """Say so once an outage, and wait longer each time."""
+        """Say so once an outage, and wait longer each time; other tables that failed wait as well."""
         if not self._waits:
             self._say(f"the lake cannot be written ({error}): rows wait in the spool")
         before = self._waits.get(table.name)
         failures = before.failures + 1 if before else 1
-        wait_s = min(_FIRST_WAIT_S * 2 ** (failures - 1), _LONGEST_WAIT_S)
-        self._waits[table.name] = _Wait(failures, time.monotonic() + wait_s, error)
+        until = time.monotonic() + min(_FIRST_WAIT_S * 2.0 ** min(failures - 1, 16), _LONGEST_WAIT_S)
+        self._waits = {name: replace(wait, until=max(wait.until, until)) for name, wait in self._waits.items()}
+        self._waits[table.name] = _Wait(failures, until, error)
 
     def _now(self) -> SpoolState:
         queue = self._queue

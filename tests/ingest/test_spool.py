@@ -361,6 +361,29 @@ def test_a_lake_that_stays_away_is_tried_less_and_less(lake: Away, rows: Rows, t
     assert 20 == one.state.rows
 
 
+def test_a_lake_that_is_away_is_tried_for_one_table_at_a_time(
+    lake: Away, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt may take seconds; and when one gets through, the others follow at once."""
+    monkeypatch.setattr("ingest.spool._FIRST_WAIT_S", 0.05)
+    one = Spool(lake, tmp_path / "spool")
+    lake.error = OSError("away")
+    for table in (LANE_SAMPLES, PORT_SAMPLES):
+        one.append(table, rows("e1", table))
+
+    assert 2 == lake.attempts
+
+    time.sleep(0.06)
+    one.replay()
+
+    assert 3 == lake.attempts
+
+    time.sleep(0.11)
+    lake.error = None
+
+    assert one.replay()
+
+
 def test_many_small_files_become_few_commits(spool: Any, lake: Away, rows: Rows) -> None:
     one = spool()
     lake.error = OSError("away")
