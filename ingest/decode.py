@@ -7,7 +7,8 @@ from operator import attrgetter
 
 from ingest.devicemap import DeviceMap, Snapshot
 from ingest.entity import ENTITY_COLUMNS, INVENTORY_COLUMNS, SERIAL, Entities, Inventory
-from ingest.interfaces import IF_COLUMNS, Interfaces, PortState
+from ingest.flaps import LAST_CHANGE, STATE_CHANGES
+from ingest.interfaces import IF_COLUMNS, Interfaces
 from ingest.profile import COMMON, Profile, load_profile
 from ingest.quality import plausible_limits
 from ingest.sensors import sensor_columns, sensor_slots
@@ -15,7 +16,7 @@ from ingest.slots import QUANTITIES, Slot
 from ingest.tables import TableSlots, table_columns, table_slots
 from ingest.transport import Column
 
-__all__ = ["Decoded", "Plan", "Reading", "columns_to_walk", "decode", "discover"]
+__all__ = ["Decoded", "Plan", "PortState", "Reading", "columns_to_walk", "decode", "discover"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,14 @@ class Plan:
 
     needed: tuple[str, ...]
     extra: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """How a port stands; None is unknown, which is neither up nor down."""
+
+    oper_up: bool | None = None
+    admin_up: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,7 @@ def columns_to_walk(profile: Profile) -> Plan:
     needed += IF_COLUMNS
     for table in load_profile(COMMON).tables:
         extra += table_columns(table)[0]
+    extra += (LAST_CHANGE, STATE_CHANGES)
     return Plan(tuple(dict.fromkeys(needed)), tuple(c for c in dict.fromkeys(extra) if c not in needed))
 
 
@@ -138,7 +148,8 @@ def discover(cells: Mapping[str, Column], profile: Profile) -> DeviceMap:
         limits=limits,
         implausible=frozenset(implausible),
         uncalibrated=frozenset(name for table in found for name in table.uncalibrated),
-        serials=serials,
+        serials={name: oid for name, oid in serials.items() if name in index_of},
+        interfaces=ports,
         guards=(f"{scaled.table}.{scaled.scale}", f"{scaled.table}.{scaled.precision}") if scaled else (),
     )
 

@@ -13,14 +13,16 @@ from ingest.config import Target
 from ingest.decode import Decoded, Plan, columns_to_walk, discover
 from ingest.devicemap import DeviceMap, Snapshot
 from ingest.errors import ConfigError, TransportError
+from ingest.flaps import LAST_CHANGE, STATE_CHANGES, Flaps
 from ingest.history import Glitches, History
 from ingest.installed import Installations
 from ingest.interfaces import text_of
+from ingest.lldp import Lldp, walk_lldp
 from ingest.profile import Profile, load_profile, profiles_for
 from ingest.quality import across
 from ingest.samples import Bits, Origin, lane_rows, port_rows
 from ingest.schema import Quality
-from ingest.slots import QUANTITIES
+from ingest.slots import COUNTERS, QUANTITIES
 from ingest.transport import Cell, Column, Transport
 
 __all__ = ["Device", "Poll", "Refused"]
@@ -33,6 +35,7 @@ _DISCOVER_EVERY_S: Final = 3600.0
 """Limits and neighbours are read by discovery alone, so it comes round; nothing else needs it to."""
 _DISCOVER_AGAIN_S: Final = 300.0
 """Soonest after which rows that come and go are worth another discovery; a swap and a reboot are at once."""
+_LINK_FLAPS: Final = COUNTERS.index("link_flaps")
 _CUT_SHORT_POLLS: Final = 3
 """So many polls in a row a table may lack rows whose modules still answer; then that is how the device is."""
 
@@ -60,6 +63,7 @@ class Poll:
         coverage: ports with readings among those with a module; None where there are no modules.
         refused: numbers that went to the quarantine.
         decoded: what rows were made from; None where the device did not answer.
+        lldp: what the device heard of its neighbours, where it was asked: a whole discovery does.
         discovered: whether the device was mapped anew.
         varbinds: cells that were read.
     """
@@ -75,6 +79,7 @@ class Poll:
     coverage: float | None = None
     refused: list[Refused] = field(default_factory=list)
     decoded: Decoded | None = None
+    lldp: Lldp | None = None
     discovered: bool = False
     varbinds: int = 0
 
@@ -115,6 +120,7 @@ class _Read:
     device: DeviceMap
     cells: Mapping[str, Column]
     lost: str | None = None  # why the poll is partial
+    lldp: Lldp | None = None
 
 
 class Device:
@@ -124,6 +130,7 @@ class Device:
         self.target = target
         self._map: DeviceMap | None = None
         self._history: History | None = None
+        self._flaps = Flaps()
         self._told: dict[str, Cell] = {}
         self._mapped_at = -_DISCOVER_EVERY_S
         self._cut_short = 0
@@ -168,6 +175,7 @@ class Device:
         snapshot = device.read(read.cells)
         if self._history is None or self._map is not device:
             self._map, self._history = device, History(device)
+        self._count_flaps(read, snapshot)
         bits, glitches = self._history.take(snapshot, now)
         origin = Origin(self.target.site, self.target.device, now, now, quality=doubts)
         decoded = Decoded(device, snapshot)
@@ -189,7 +197,24 @@ class Device:
             coverage=_with_readings(device, snapshot) / alive if alive else None,
             refused=[_refused(device, snapshot, *at) for at in self._history.refused(snapshot)],
             decoded=decoded,
+            lldp=read.lldp,
         )
+
+    def _count_flaps(self, read: _Read, snapshot: Snapshot) -> None:
+        """Where the device does not count its links' flaps we do, into the snapshot."""
+        device, cells = read.device, read.cells
+        changes = device.of_ports(cells, LAST_CHANGE), device.of_ports(cells, STATE_CHANGES)
+        up_time = self._told.get(SYS_UP_TIME)
+        ours = self._flaps.update(
+            device.ports,
+            changes[0],
+            snapshot.up,
+            snapshot.admin,
+            changes=changes[1],
+            up_time=up_time if isinstance(up_time, int) else None,
+        )
+        theirs = snapshot.counters[:, _LINK_FLAPS]
+        theirs[theirs < 0] = ours[theirs < 0]
 
     async def _again(self, transport: Transport, until: float) -> _Read | None:
         """The cells that the map names; None where the device has to be discovered again."""
@@ -226,12 +251,12 @@ class Device:
         walks, before = _Walks(transport), self._map
         async with asyncio.timeout_at(until):
             profile, plan, device = await _profile_of(walks, self.target.snmp.profile if self.target.snmp else None)
-        lost = None
         try:
             async with asyncio.timeout_at(until):
                 await walks.get(plan.extra)
                 device = discover(walks.cells, profile)
                 told = await self._ask(transport, device)
+                lldp = Lldp.of(await walk_lldp(transport.walk), device.interfaces)
         except (TransportError, TimeoutError) as error:
             self._map = None  # a map without its inventory is good for one poll
             return _Read(device, walks.cells, f"partial: {error or 'not done within its deadline'}")
@@ -241,7 +266,7 @@ class Device:
             lost = f"partial: rows of {cut[0]} and {len(cut) - 1} more are missing, whose modules still answer"
             return _Read(device, walks.cells, lost)
         self._cut_short, self._told, self._mapped_at = 0, told, asyncio.get_running_loop().time()
-        return _Read(device, walks.cells, lost)
+        return _Read(device, walks.cells, lldp=lldp)
 
 
 async def _profile_of(walks: _Walks, name: str | None) -> tuple[Profile, Plan, DeviceMap]:

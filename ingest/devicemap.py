@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ingest.entity import Inventory
-from ingest.interfaces import ADMIN_STATUS, OPER_STATUS, PortState, port_state, text_of
+from ingest.flaps import LAST_CHANGE, STATE_CHANGES
+from ingest.interfaces import ADMIN_STATUS, DOWN, OPER_STATUS, UP, Interfaces, text_of
 from ingest.quality import Flags, Floats, Rows, across, judge
 from ingest.schema import Quality
 from ingest.sensors import MAX_RAW, NO_RAW
@@ -26,7 +27,6 @@ __all__ = ["DeviceMap", "Snapshot"]
 
 _OK: Final = 1
 _NOT_TOLD: Final = -1
-_TRI: Final = {True: 1, False: 0, None: _NOT_TOLD}
 _TOO_LARGE: Final = 2**63
 
 
@@ -134,6 +134,7 @@ class DeviceMap:
         slots: of readings and counters.
         cells: the columns as discovery saw them.
         inventory: by port.
+        interfaces: of the whole device.
         limits: columns of `modules` such as `rx_power_low_alarm_dbm`, by port.
         implausible: ports whose limits contradict each other.
         serials: OID of each port's serial number.
@@ -150,6 +151,7 @@ class DeviceMap:
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     implausible: frozenset[str] = frozenset()
     serials: Mapping[str, str] = field(default_factory=dict)
+    interfaces: Interfaces = field(default_factory=Interfaces)
     guards: tuple[str, ...] = ()
     uncalibrated: frozenset[str] = frozenset()
 
@@ -171,7 +173,12 @@ class DeviceMap:
         """What a poll walks."""
         status = [s.status for s in self.slots if s.status and self.cells.get(s.status)]
         values = [s.column for s in self.slots]
-        return tuple(dict.fromkeys([*values, *status, *self.guards, OPER_STATUS, ADMIN_STATUS]))
+        changes = [oid for oid in (LAST_CHANGE, STATE_CHANGES) if self.cells.get(oid) and not self._counts_flaps]
+        return tuple(dict.fromkeys([*values, *status, *self.guards, OPER_STATUS, ADMIN_STATUS, *changes]))
+
+    @cached_property
+    def _counts_flaps(self) -> bool:
+        return any(s.quantity == "link_flaps" for s in self.slots)
 
     @cached_property
     def port_names(self) -> pa.Array:
@@ -207,8 +214,7 @@ class DeviceMap:
             if value[one] != value[other]:
                 value[one] = raw[one] = np.nan
         values.flat[target], raws.flat[target] = value[first], raw[first]
-        states = self._states(cells)
-        up, admin = (np.array([_TRI[getattr(s, side)] for s in states], np.int8) for side in ("oper_up", "admin_up"))
+        up, admin = self._states(cells, OPER_STATUS), self._states(cells, ADMIN_STATUS)
         values, echoes = judge(values, (raws == 0) & ~np.isnan(values), self.rows, up)
         return Snapshot(
             values=values,
@@ -316,6 +322,16 @@ class DeviceMap:
             found[self._counter_cells[oid]] = source.integers(cells.get(oid, {}))
         return found
 
-    def _states(self, cells: Mapping[str, Column]) -> list[PortState]:
-        oper, admin = cells.get(OPER_STATUS, {}), cells.get(ADMIN_STATUS, {})
-        return [port_state(oper.get(str(i)), admin.get(str(i))) for i in self.if_index]
+    def of_ports(self, cells: Mapping[str, Column], oid: str) -> npt.NDArray[np.int64]:
+        """A column of the interface table by port, -1 where there is nothing."""
+        column = cells.get(oid, {})
+        found = (column.get(index) for index in self._if_rows)
+        return np.array([c if isinstance(c, int) else _NOT_TOLD for c in found], np.int64)
+
+    @cached_property
+    def _if_rows(self) -> list[str]:
+        return list(map(str, self.if_index))
+
+    def _states(self, cells: Mapping[str, Column], oid: str) -> npt.NDArray[np.int8]:
+        told = self.of_ports(cells, oid)
+        return np.where(told == UP, 1, np.where(np.isin(told, DOWN), 0, _NOT_TOLD)).astype(np.int8)

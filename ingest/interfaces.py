@@ -10,7 +10,7 @@ from typing import Self
 
 from ingest.transport import Cell, Column
 
-__all__ = ["ADMIN_STATUS", "IF_COLUMNS", "OPER_STATUS", "Interfaces", "Mention", "PortState", "port_state", "text_of"]
+__all__ = ["ADMIN_STATUS", "DOWN", "IF_COLUMNS", "OPER_STATUS", "UP", "Interfaces", "Mention", "text_of"]
 
 _IF_ENTRY, _IF_X_ENTRY = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1"
 _DESCR, _TYPE, ADMIN_STATUS, OPER_STATUS = (f"{_IF_ENTRY}.{column}" for column in (2, 3, 7, 8))
@@ -20,16 +20,13 @@ IF_COLUMNS = (_NAME, _DESCR, _TYPE, ADMIN_STATUS, OPER_STATUS)
 _NOT_A_CAGE = {24, 53, 131, 135, 136, 150, 161, 166}
 """IANAifType: loopback, propVirtual, tunnel, l2vlan, l3ipvlan, mplsTunnel, LAG, mpls."""
 
-_UP, _OPER_DOWN, _ADMIN_DOWN = 1, {2, 5, 6, 7}, 2
-"""ifOperStatus: down, dormant, notPresent, lowerLayerDown; testing and unknown are neither up nor down."""
+_OPTICS = re.compile(r"optics(\d+(?:/\d+)+)", re.IGNORECASE)
+_XR_SLOT = re.compile(r"(?:optics|[a-z]*gig(?:e|abitethernet))(\d+(?:/\d+){3})", re.IGNORECASE)
+_XR_DEPTH = 3
+"""IOS-XR's rack/slot/instance/port; a broken-out port has a fifth number, from 0."""
 
-
-@dataclass(frozen=True, slots=True)
-class PortState:
-    """How a port stands; None is unknown, which is neither up nor down (row 9)."""
-
-    oper_up: bool | None = None
-    admin_up: bool | None = None
+UP, DOWN = 1, (2, 5, 6, 7)
+"""ifOperStatus: down, dormant, notPresent, lowerLayerDown; testing and unknown are neither up nor down (row 9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +54,23 @@ class Interfaces:
     """Ports of one device by ifIndex."""
 
     names: dict[int, str] = field(default_factory=dict)
-    states: dict[int, PortState] = field(default_factory=dict)
     by_text: dict[str, int] = field(default_factory=dict)  # ifName and ifDescr, normalised
 
     @classmethod
     def of(cls, cells: Mapping[str, Column]) -> Self:
         """Join IF-MIB's columns by their index."""
         names: dict[int, str] = {}
-        states: dict[int, PortState] = {}
         by_text: dict[str, int] = {}
-        admin, oper, types = (cells.get(column, {}) for column in (ADMIN_STATUS, OPER_STATUS, _TYPE))
+        types = cells.get(_TYPE, {})
         for column in (_NAME, _DESCR):
             for index, cell in cells.get(column, {}).items():
                 text = text_of(cell)
                 if not text or not index.isdigit() or types.get(index) in _NOT_A_CAGE:
                     continue
                 names.setdefault(int(index), text)
-                states.setdefault(int(index), port_state(oper.get(index), admin.get(index)))
                 if re.search(r"[a-z].*\d", text, re.IGNORECASE):  # "24" in a text is no port's name
                     by_text.setdefault(_norm(text), int(index))
-        return cls(names, states, by_text)
+        return cls(names, by_text)
 
     def mention(self, text: str, prefer: int | None = None) -> Mention | None:
         """The one port that a text names; None where it names none or two.
@@ -108,6 +102,10 @@ class Interfaces:
                 return Mention(self.by_text[name])
         if suffix is not None and head in self.by_text:
             return Mention(self.by_text[head], suffix)
+        slot = next(filter(None, map(_XR_SLOT.fullmatch, _spellings(key))), None)
+        if slot:  # what IF-MIB has there may be of another speed, or broken out
+            port = self.at(slot[1])
+            return None if port is None else Mention(port)
         # A cage that is named after its first breakout port only: "Ethernet49" with ports Ethernet49/1 to /4.
         if suffix is not None and f"{head}/1" in self.by_text and head not in self.by_text:
             return Mention(self.by_text[f"{head}/1"], suffix)
@@ -115,19 +113,24 @@ class Interfaces:
         return None if first is None else Mention(first)
 
     def at(self, path: str) -> int | None:
-        """The one Ethernet port at a slot path, such as 0/0/1."""
-        found = [i for i, name in self.names.items() if re.fullmatch(rf"[A-Za-z]*(Gig|Ethernet)[A-Za-z]*{path}", name)]
-        found += [i for i in self.names if re.fullmatch(rf"[A-Z][a-z]{{1,2}}{path}", self.names[i])]
-        return found[0] if len(found) == 1 else None
+        """The one Ethernet port at a slot path, such as 0/0/1; the first of those that IOS-XR breaks it out into."""
+        ethernet = r"([A-Za-z]*(Gig|Ethernet)[A-Za-z]*|[A-Z][a-z]{1,2})"
+        for end in ("", "/0") if path.count("/") == _XR_DEPTH else ("",):
+            found = [i for i, name in self.names.items() if re.fullmatch(f"{ethernet}{path}{end}", name)]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
 
     def cage(self, if_index: int) -> int:
         """The Ethernet port of an optics controller (IOS-XR's Optics0/0/0/1), where there is exactly one."""
-        name = self.names[if_index]
-        match = re.fullmatch(r"Optics(\d+(?:/\d+)+)", name)
-        if not match:
-            return if_index
-        port = self.at(match[1])
+        match = _OPTICS.fullmatch(self.names[if_index])
+        port = self.at(match[1]) if match else None
         return if_index if port is None else port
+
+    def lane_of(self, other: int, cage: int) -> int | None:
+        """Which lane a breakout port is of a cage that is known by its first one: Ethernet49/3 of Ethernet49/1 is 3."""
+        head, slash, tail = _norm(self.names[other]).rpartition("/")
+        return int(tail) if slash and tail.isdigit() and f"{head}/1" == _norm(self.names[cage]) else None
 
 
 def _spellings(key: str) -> Iterator[str]:
@@ -137,10 +140,3 @@ def _spellings(key: str) -> Iterator[str]:
     for size in range(len(parts), 0, -1):
         for start in range(len(parts) - size + 1):
             yield "-".join(parts[start : start + size])
-
-
-def port_state(oper: Cell | None, admin: Cell | None) -> PortState:
-    """What ifOperStatus and ifAdminStatus say of a port."""
-    oper_up = True if oper == _UP else False if oper in _OPER_DOWN else None
-    admin_up = True if admin == _UP else False if admin == _ADMIN_DOWN else None
-    return PortState(oper_up, admin_up)

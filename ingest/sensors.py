@@ -12,7 +12,7 @@ from ingest.slots import Slot
 from ingest.transport import Cell, Column
 from ingest.units import mw_to_dbm
 
-__all__ = ["MAX_RAW", "NO_RAW", "scaled", "sensor_columns", "sensor_slots"]
+__all__ = ["MAX_RAW", "NO_RAW", "scaled", "sensor_columns", "sensor_slots", "unread_sensors"]
 
 _UNITS_SCALE = 9
 """EntitySensorDataScale: yocto(1), zepto(2), … milli(8), units(9), kilo(10): three decades a step (RFC 3433)."""
@@ -26,9 +26,9 @@ MAX_RAW = 1_000_000_000
 NO_RAW = (-32_768, -(2**31), 2**31 - 1)
 """The ends of a signed register: seen as "none" (IOS-XR)."""
 
-_RX = re.compile(r"\b(rx|receive[drs]?|receiver|input)(?=\b|\d|_)", re.IGNORECASE)
-_TX = re.compile(r"\b(tx|transmit(ted|ter)?|output|launch)(?=\b|\d|_)", re.IGNORECASE)
-_BIAS = re.compile(r"\bbias|\bcurrent\b|\blaser\b", re.IGNORECASE)
+_RX = re.compile(r"\b(rx|receive[drs]?|receiver|input)(?=\b|\d|_|power|pwr)", re.IGNORECASE)
+_TX = re.compile(r"\b(tx|transmit(ted|ter)?|output|launch)(?=\b|\d|_|power|pwr|bias)", re.IGNORECASE)
+_BIAS = re.compile(r"\b(tx)?bias|\bcurrent\b|\blaser\b", re.IGNORECASE)
 _NOT_BIAS = re.compile(r"\btec\b|cooler", re.IGNORECASE)
 _OPTICAL = {"rx_power_dbm", "tx_power_dbm", "tx_bias_ma"}
 
@@ -96,22 +96,50 @@ def _owner(sensor: _Sensor) -> int:
 def _sensors(
     cells: Mapping[str, Column], table: SensorTable, entities: Entities, ports: Interfaces
 ) -> Iterator[_Sensor]:
-    types, scales, precisions, values = (
-        cells[f"{table.table}.{c}"] for c in (table.type, table.scale, table.precision, table.value)
+    read = _Reader(cells, table, entities, ports)
+    return (
+        sensor for index in cells.get(f"{table.table}.{table.value}", {}) if isinstance(sensor := read(index), _Sensor)
     )
-    display = cells.get(f"{table.table}.{table.units_display}", {})
-    for index in values:
-        numbers = (types.get(index), scales.get(index), precisions.get(index))
-        if not index.isdigit() or not all(isinstance(n, int) for n in numbers):
-            continue
-        kind, scale, precision = (int(n) for n in numbers if isinstance(n, int))
+
+
+def unread_sensors(
+    cells: Mapping[str, Column], table: SensorTable, entities: Entities, ports: Interfaces
+) -> Iterator[str]:
+    """Sensors that look like a transceiver's and are not read, each with the reason."""
+    read = _Reader(cells, table, entities, ports)
+    for index in cells.get(f"{table.table}.{table.value}", {}):
+        reason = read(index)
+        text = entities.text(int(index)) if index.isdigit() else ""
+        if isinstance(reason, str) and (_RX.search(text) or _TX.search(text) or _BIAS.search(text)):
+            yield f"sensor {index} ({text}): {reason}"
+
+
+class _Reader:
+    """Understands one row of a sensor table, or says why not."""
+
+    def __init__(self, cells: Mapping[str, Column], table: SensorTable, entities: Entities, ports: Interfaces) -> None:
+        columns = (table.type, table.scale, table.precision, table.units_display)
+        self._columns = [cells.get(f"{table.table}.{column}", {}) for column in columns]
+        self._table, self._entities, self._ports = table, entities, ports
+
+    def __call__(self, index: str) -> _Sensor | str:
+        types, scales, precisions, display = self._columns
+        numbers = [n for column in (types, scales, precisions) if isinstance(n := column.get(index), int)]
+        if not index.isdigit() or len(numbers) < 3:  # noqa: PLR2004 - type, scale, precision
+            return "its type, scale or precision is not told"
+        kind, scale, precision = numbers
         if scale not in _SCALES or precision not in _PRECISIONS:
-            continue
-        unit = "dbm" if text_of(display.get(index)).casefold() == "dbm" else table.units.get(kind)
-        quantity = unit and _quantity(unit, entities.text(int(index)))
-        place = entities.place(int(index), ports) if quantity else None
-        if unit and quantity and place:
-            yield _Sensor(int(index), quantity, place, unit, 3 * (scale - _UNITS_SCALE) - precision)
+            return f"scale {scale} or precision {precision} does not exist"
+        unit = "dbm" if text_of(display.get(index)).casefold() == "dbm" else self._table.units.get(kind)
+        if unit is None:
+            return f"a unit that no optic has (type {kind})"
+        quantity = _quantity(unit, self._entities.text(int(index)))
+        if quantity is None:
+            return "its name does not say for sure what it measures"
+        place = self._entities.place(int(index), self._ports)
+        if place is None:
+            return "no port that it belongs to"
+        return _Sensor(int(index), quantity, place, unit, 3 * (scale - _UNITS_SCALE) - precision)
 
 
 def _quantity(unit: str, text: str) -> str | None:
