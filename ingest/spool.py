@@ -22,8 +22,9 @@ from ingest.errors import LakeError
 from ingest.schema import Table
 from ingest.spool_files import Entry
 from ingest.spool_queue import Queue
+from ingest.status import SpoolState
 
-__all__ = ["MarkedSink", "Spool", "SpoolState"]
+__all__ = ["MarkedSink", "Spool"]
 
 _MB: Final = 1_000_000
 _MEMORY_BYTES: Final = 64 * _MB
@@ -42,29 +43,6 @@ class MarkedSink(Protocol):
     def mark(self, table: Table, writer: str) -> int:
         """The highest number kept of a writer."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class SpoolState:
-    """What waits and why.
-
-    Attributes:
-        files, size_bytes: on disk; the size with what was set aside.
-        rows: that wait, on disk and in memory; `memory_rows` of them in memory.
-        dropped_rows: for want of room, since the process began.
-        bad_files: set aside because they could not be read.
-        error: why the lake was not written last; None when it was.
-        append_s: what the last append to the lake took.
-    """
-
-    files: int = 0
-    size_bytes: int = 0
-    rows: int = 0
-    memory_rows: int = 0
-    dropped_rows: int = 0
-    bad_files: int = 0
-    error: str | None = None
-    append_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,43 @@
 """What the collector did last, target by target, as a file that others may read while it runs."""
 
 import os
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from ingest.config import Config, Target
-from ingest.device import Poll
 from ingest.errors import IngestError
-from ingest.poller import Sweep
-from ingest.spool import SpoolState
 
-__all__ = ["STATUS_FILE", "Book", "Status", "TargetStatus", "read_status", "write_status"]
+__all__ = ["STATUS_FILE", "SpoolState", "Status", "TargetStatus", "read_status", "write_status"]
 
 _GRACE_S: Final = 10.0  # for the write itself, on a machine that is busy
 STATUS_FILE: Final = "collect.json"
 """Its name below ``FORELIGHT_HOME``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolState:
+    """What waits and why.
+
+    Attributes:
+        files, size_bytes: on disk; the size with what was set aside.
+        rows: that wait, on disk and in memory; `memory_rows` of them in memory.
+        dropped_rows: for want of room, since the process began.
+        bad_files: set aside because they could not be read.
+        error: why the lake was not written last; None when it was.
+        append_s: what the last append to the lake took.
+    """
+
+    files: int = 0
+    size_bytes: int = 0
+    rows: int = 0
+    memory_rows: int = 0
+    dropped_rows: int = 0
+    bad_files: int = 0
+    error: str | None = None
+    append_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,43 +98,6 @@ class Status:
         return self.age_s(at) > 2 * max(self.interval_s, self.sweep_s) + _GRACE_S
 
 
-class Book:
-    """Keeps the status as polls end; what an earlier process knew of a target goes on."""
-
-    def __init__(self, config: Config, before: Status | None = None, at: datetime | None = None) -> None:
-        self._interval_s = config.collect.interval_s
-        self._targets = {(t.site, t.device): TargetStatus(t.site, t.device) for t in config.target}
-        for old in before.targets if before else ():
-            if (old.site, old.device) in self._targets:
-                self._targets[old.site, old.device] = old
-        now = at or datetime.now(UTC)
-        self.status = Status(now, now, self._interval_s, targets=list(self._targets.values()))
-        """As of the last sweep: replaced whole, so that other threads may read it."""
-
-    def polled(self, poll: Poll, at: datetime | None = None) -> None:
-        """A poll has ended."""
-        key = (poll.target.site, poll.target.device)
-        self._targets[key] = _after(self._targets[key], poll, at or datetime.now(UTC))
-
-    def swept(self, sweep: Sweep, spool: SpoolState, at: datetime | None = None) -> Status:
-        """A sweep has ended and is written."""
-        now, before = at or datetime.now(UTC), self.status
-        waiting: dict[tuple[str, str], float] = {_key(target): wait_s for target, wait_s in sweep.waiting}
-        for key, target in self._targets.items():
-            retry_at = now + timedelta(seconds=waiting[key]) if key in waiting else None
-            self._targets[key] = replace(target, retry_at=retry_at)
-        self.status = replace(
-            before,
-            written_at=now,
-            sweeps=before.sweeps + 1,
-            sweep_s=sweep.duration_s,
-            overruns=before.overruns + (sweep.overrun_s > 0),
-            spool=spool,
-            targets=list(self._targets.values()),
-        )
-        return self.status
-
-
 def write_status(path: Path, status: Status) -> None:
     """Put it into a file, whole or not at all.
 
@@ -152,27 +134,3 @@ def read_status(path: Path) -> Status | None:
 
 
 _ADAPTER: Final = TypeAdapter(Status)
-
-
-def _key(target: Target) -> tuple[str, str]:
-    return target.site, target.device
-
-
-def _after(before: TargetStatus, poll: Poll, at: datetime) -> TargetStatus:
-    """What a poll makes of what was known; a failed one leaves the profile as it was."""
-    failed = poll.failed
-    return TargetStatus(
-        site=before.site,
-        device=before.device,
-        profile=poll.profile or before.profile,
-        last_attempt=at,
-        last_success=before.last_success if failed else at,
-        duration_s=poll.duration_s,
-        rows=poll.lane_count,
-        ports=poll.port_count,
-        coverage=before.coverage if failed else poll.coverage,
-        partial=poll.partial,
-        error=poll.error,
-        failures=before.failures + 1 if failed else 0,
-        errors=before.errors + failed,
-    )

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
+from ingest.book import Book
 from ingest.config import Config, load_config
 from ingest.errors import IngestError, LakeError, TransportError
 from ingest.known import KnownModules
 from ingest.lake import Lake
 from ingest.poller import Poll, Poller, Sweep
 from ingest.spool import Spool
-from ingest.status import STATUS_FILE, Book, read_status, write_status
+from ingest.status import STATUS_FILE, read_status, write_status
 from serving.cli.collect_metrics import serve_metrics
 from serving.settings import Settings
 

@@ -15,7 +15,7 @@ from serving.settings import Settings
 
 __all__ = ["run"]
 
-_WIDTH: Final = 140  # of a table that goes to a file or a pipe
+_WIDTH: Final = 200  # of a table that goes to a file or a pipe
 _ERR = Console(stderr=True, highlight=False)
 _UNITS: Final = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 
@@ -35,9 +35,10 @@ def run(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_as_json(status, now), indent=2))  # noqa: T201 - the answer
     else:
-        console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
+        console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
         console.print(_table(status, now))
-        console.print(_summary(status), soft_wrap=True, highlight=False)
+        for text in filter(None, (_errors(status), _summary(status))):
+            console.print(text, soft_wrap=True)
     if status.stale(now):
         _ERR.print(
             f"forelight: warning: the last sweep ended {_ago(status.written_at, now)} ago and the interval is "
@@ -48,32 +49,41 @@ def run(*, as_json: bool) -> None:
 
 def _table(status: Status, now: datetime) -> Table:
     table = Table()
-    for name in ("device", "profile"):
+    for name in ("device", "state", "profile"):
         table.add_column(name, no_wrap=True)
-    for name in ("success", "seconds", "rows", "ports", "coverage", "failed", "retry"):
-        table.add_column(name, justify="right")
-    table.add_column("error")
-    sites = len({target.site for target in status.targets}) > 1
-    for target in status.targets:
-        table.add_row(*_cells(target, now, with_site=sites))
+    for name in ("success", "seconds", "rows", "ports", "cover", "failed", "retry"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, target in _named(status):
+        table.add_row(*_cells(target, now, name))
     return table
 
 
-def _cells(target: TargetStatus, now: datetime, *, with_site: bool) -> list[str]:
+def _named(status: Status) -> list[tuple[str, TargetStatus]]:
+    """Targets by device, with its site where there are several."""
+    one_site = len({target.site for target in status.targets}) == 1
+    return [(target.device if one_site else f"{target.site}/{target.device}", target) for target in status.targets]
+
+
+def _cells(target: TargetStatus, now: datetime, name: str) -> list[str]:
     polled = target.last_attempt is not None
     wait_s = (target.retry_at - now).total_seconds() if target.retry_at else 0.0
     return [
-        f"{target.site}/{target.device}" if with_site else target.device,
+        name,
+        "-" if not polled else "failed" if target.failures else "partial" if target.partial else "ok",
         target.profile or "-",
-        "never" if target.last_success is None else f"{_ago(target.last_success, now)} ago",
+        "never" if target.last_success is None else _ago(target.last_success, now),
         f"{target.duration_s:.1f}" if polled else "-",
         str(target.rows) if polled else "-",
         str(target.ports) if polled else "-",
-        "-" if target.coverage is None else f"{100 * target.coverage:.0f} %",
+        "-" if target.coverage is None else f"{100 * target.coverage:.0f}%",
         str(target.failures or "-"),
-        f"in {wait_s:.0f} s" if wait_s > 0 else "-",
-        target.error or "",
+        f"{wait_s:.0f} s" if wait_s > 0 else "-",
     ]
+
+
+def _errors(status: Status) -> str:
+    """A line for each target that has one: in a table it would be cut or folded."""
+    return "\n".join(f"{name}: {target.error}" for name, target in _named(status) if target.error)
 
 
 def _summary(status: Status) -> str:

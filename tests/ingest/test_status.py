@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from ingest.book import Book
 from ingest.config import Config
 from ingest.device import Poll
 from ingest.errors import IngestError
 from ingest.poller import Sweep
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
-from ingest.spool import SpoolState
-from ingest.status import Book, read_status, write_status
+from ingest.status import SpoolState, read_status, write_status
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 T1, T2 = T0 + timedelta(minutes=1), T0 + timedelta(minutes=2)
