@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from features.fleet import Fleet
 from ingest.interfaces import Interfaces
@@ -21,7 +23,8 @@ T1, T2, T3 = (T0 + timedelta(hours=hours) for hours in (1, 2, 3))
 
 
 def ports(*names: str) -> Interfaces:
-    return Interfaces(dict(enumerate(names, 1)), {}, {name.casefold(): i for i, name in enumerate(names, 1)})
+    by_text = {name.casefold(): i for i, name in enumerate(names, 1)}
+    return Interfaces(names=dict(enumerate(names, 1)), by_text=by_text)
 
 
 def sees(**heard: tuple[str, str]) -> Lldp:
@@ -246,6 +249,32 @@ def test_links_are_wanted_only_of_ports_with_a_transceiver_where_these_are_told(
     links.report("default", "leaf01", heard, ports("Ethernet1", "Ethernet2"), cages={"Ethernet1"})
 
     assert [(*LEAF, T1, None)] == written(links, T1)
+
+
+PORTS = [(device, port) for device in ("leaf01", "leaf02", "spine01") for port in ("Ethernet1", "Ethernet2")]
+wirings = st.permutations(PORTS).map(lambda order: list(zip(order[::2], order[1::2], strict=True)))
+
+
+@given(st.lists(st.tuples(wirings, st.sets(st.integers(0, 2)), st.sets(st.sampled_from(PORTS))), max_size=8), wirings)
+def test_however_cables_move_a_port_is_in_one_link_and_what_all_say_at_last_stands(
+    history: list[tuple[list[Any], set[int], set[Any]]], last: list[Any]
+) -> None:
+    """Some devices are not polled at a step, some ports hear nothing, and some devices report before others."""
+    links, rows = Links(), {}
+    for step, (wiring, silent, deaf) in enumerate([*history, (last, set(), set())]):
+        peers = {**dict(wiring), **{far: near for near, far in wiring}}
+        for place, device in enumerate(("leaf01", "leaf02", "spine01")):
+            if place not in silent:
+                heard = {p: peers[d, p] for d, p in PORTS if d == device and (d, p) not in deaf}
+                links.report("default", device, sees(**heard), ports("Ethernet1", "Ethernet2"))
+        at = T0 + timedelta(hours=step)
+        for row in written(links, at):
+            rows[row[:5]] = row
+        standing = [row for row in rows.values() if row[5] is None]
+        ends = [end for row in standing for end in (row[:2], row[2:4])]
+        assert len(set(ends)) == len(ends)
+
+    assert {tuple(sorted(pair)) for pair in last} == {(row[:2], row[2:4]) for row in standing}
 
 
 class TestAgainstAFile:
