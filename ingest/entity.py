@@ -94,6 +94,10 @@ class Entities:
         module = next((e for e in above if not _LANE.match(self.text(e))), None)
         port = next(filter(None, (self._port(e, ports) for e in above)), None) or self._inside(module, ports)
         own = self._mention(sensor, ports, None if port is None else port.if_index)
+        if own and port and own.if_index != port.if_index and _PLUGGABLE.search(self.text(module or 0)):
+            # EOS names each lane after its breakout port, in use or not: the module stays one, in its first port.
+            lane_of = ports.lane_of(own.if_index, port.if_index)
+            own = own if lane_of is None else Mention(port.if_index, own.suffix or lane_of)
         at = own or port
         if at is None:
             return None
@@ -102,14 +106,18 @@ class Entities:
         return Place(ports.cage(at.if_index), number, module)
 
     def modules(self, ports: Interfaces) -> dict[int, int]:
-        """Ports and the one entity with a serial number that itself names or is tied to the port."""
+        """Ports and the entity with a serial number that itself names or is tied to the port, where they agree on it.
+
+        IOS-XR has a module and its IDPROM, of the same number.
+        """
         found: dict[int, list[int]] = {}
         for entity, inventory in self.inventory.items():
             if inventory.serial and self.classes.get(entity) not in _WALLS:
                 port = self._port(entity, ports)
                 if port is not None:
                     found.setdefault(ports.cage(port.if_index), []).append(entity)
-        return {if_index: entities[0] for if_index, entities in found.items() if len(entities) == 1}
+        serials = {i: {self.inventory[e].serial for e in entities} for i, entities in found.items()}
+        return {if_index: entities[0] for if_index, entities in found.items() if len(serials[if_index]) == 1}
 
     def port_of(self, entity: int, ports: Interfaces) -> int | None:
         """The port that an entity is, or is tied to."""

@@ -19,7 +19,7 @@ def explained(error: ValidationError, keys: Iterable[str]) -> str:
     """
     clauses: dict[str, list[dict[str, Any]]] = {}
     for found in error.errors(include_url=False):
-        where = [part for part in found["loc"] if not str(part).startswith("literal[")]
+        where = [part for part in found["loc"] if not str(part).startswith(("literal[", "[key]"))]
         clauses.setdefault(".".join(map(str, where)) or "the file", []).append(dict(found))
     return "; ".join(f"{where}: {_clause(where, same, sorted(keys))}" for where, same in clauses.items())
 

@@ -1,4 +1,4 @@
-"""Recordings of real devices, a responder that serves them, and small agents that misbehave."""
+"""Recordings of real devices, a responder that serves them, agents that misbehave, and devices made of entities."""
 
 import asyncio
 import os
@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ingest.decode import Decoded, decode
 from ingest.errors import TransportError
 from ingest.lake import Lake
+from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES
 from ingest.snmp_gufo import GufoTransport
+from ingest.transport import Cell, Column
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings" / "snmp"
 
@@ -104,15 +108,18 @@ class Agent:
     heard: list[bytes] = field(default_factory=list)
 
 
-AgentMaker = Callable[[Callable[[bytes], bytes | None]], Agent]
+Answers = Callable[[bytes], bytes | list[bytes] | None]
+"""What an agent makes of a request: one answer or several; None is silence."""
+
+AgentMaker = Callable[[Answers], Agent]
 
 
 @pytest.fixture(name="agent")
 def _agent() -> Iterator[AgentMaker]:
-    """Starts agents that answer a request with whatever a function makes of it; None is silence."""
+    """Starts agents that answer a request with whatever a function makes of it."""
     with ExitStack() as stack:
 
-        def start(answer: Callable[[bytes], bytes | None]) -> Agent:
+        def start(answer: Answers) -> Agent:
             sock = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             sock.bind(("127.0.0.1", 0))
             sock.settimeout(0.05)
@@ -127,7 +134,7 @@ def _agent() -> Iterator[AgentMaker]:
         yield start
 
 
-def _serve(sock: socket.socket, agent: Agent, answer: Callable[[bytes], bytes | None], over: threading.Event) -> None:
+def _serve(sock: socket.socket, agent: Agent, answer: Answers, over: threading.Event) -> None:
     while not over.is_set():
         try:
             request, sender = sock.recvfrom(65_535)
@@ -135,8 +142,8 @@ def _serve(sock: socket.socket, agent: Agent, answer: Callable[[bytes], bytes | 
             continue
         agent.heard.append(request)
         reply = answer(request)
-        if reply is not None:
-            sock.sendto(reply, sender)
+        for part in [reply] if isinstance(reply, bytes) else reply or []:
+            sock.sendto(part, sender)
 
 
 _MAIN = "from serving.cli import main; main()"
@@ -180,3 +187,57 @@ class Site:
 @pytest.fixture(name="site")
 def _site(tmp_path: Path) -> Site:
     return Site(tmp_path)
+
+
+_IF, _IFX, _ENT = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1.1", "1.3.6.1.2.1.47.1.1.1.1"
+_ALIAS = "1.3.6.1.2.1.47.1.3.2.1.2"
+_SENSOR = {"entity_sensor": "1.3.6.1.2.1.99.1.1.1", "cisco_entity_sensor": "1.3.6.1.4.1.9.9.91.1.1.1.1"}
+_AMPERES, _WATTS, _DBM = 5, 6, 14
+_CHASSIS, _SENSOR_CLASS, _MODULE = 3, 8, 9
+
+
+class EntityDevice:
+    """Tables of an agent, filled entity by entity."""
+
+    def __init__(self, *ports: str, oper: int = 1) -> None:
+        self.cells: dict[str, Column] = {}
+        for index, name in enumerate(ports, 1):
+            self._put(_IFX, index, name.encode())
+            self._put(f"{_IF}.8", index, oper)
+        self._put(f"{_ENT}.5", 1, _CHASSIS)
+        self._put(f"{_ENT}.7", 1, b"chassis")
+        self._next = 100
+
+    def _put(self, column: str, index: object, cell: Cell) -> None:
+        self.cells.setdefault(column, {})[str(index)] = cell
+
+    def entity(self, name: str, parent: int = 1, kind: int = _MODULE, port: int | None = None, **texts: str) -> int:
+        self._next += 1
+        for column, cell in ((7, name.encode()), (2, texts.get("descr", name).encode()), (4, parent), (5, kind)):
+            self._put(f"{_ENT}.{column}", self._next, cell)
+        if "serial" in texts:
+            self._put(f"{_ENT}.11", self._next, texts["serial"].encode())
+        if port is not None:
+            self._put(_ALIAS, f"{self._next}.0", f"1.3.6.1.2.1.2.2.1.1.{port}")
+        return self._next
+
+    def sensor(self, name: str, parent: int, kind: int, value: int, **more: Any) -> None:
+        entity = self.entity(name, parent, _SENSOR_CLASS, descr=more.get("descr", name))
+        scale = {_AMPERES: 8, _WATTS: 8}.get(kind, 9)
+        precision = more.get("precision", {_WATTS: 4, _AMPERES: 2, _DBM: 1}.get(kind, 1))
+        for profile in _SENSOR.values():
+            columns = {1: kind, 2: scale, 3: precision, 4: value, 5: more.get("status", 1)}
+            for column, cell in columns.items():
+                self._put(f"{profile}.{column}", entity, cell)
+
+    def decode(self, profile: str = "entity_sensor") -> Decoded:
+        return decode(self.cells, load_profile(profile))
+
+    def values(self, profile: str = "entity_sensor") -> dict[tuple[str, int, str], float | None]:
+        return {(r.interface, r.lane, r.quantity): r.value for r in self.decode(profile).readings}
+
+
+@pytest.fixture(name="device_of")
+def _device_of() -> type[EntityDevice]:
+    """Makes a device of the names of its ports; its entities and sensors are added one by one."""
+    return EntityDevice

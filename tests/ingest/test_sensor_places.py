@@ -1,64 +1,19 @@
 """Whose sensor is it: how vendors name and hang sensors, as far as is known, and what must not be guessed."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from ingest.decode import Decoded, decode
-from ingest.interfaces import Interfaces, Mention
-from ingest.profile import load_profile
-from ingest.transport import Cell, Column
-
-_IF, _IFX, _ENT = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1.1", "1.3.6.1.2.1.47.1.1.1.1"
-_ALIAS = "1.3.6.1.2.1.47.1.3.2.1.2"
-_SENSOR = {"entity_sensor": "1.3.6.1.2.1.99.1.1.1", "cisco_entity_sensor": "1.3.6.1.4.1.9.9.91.1.1.1.1"}
+_SENSOR = "1.3.6.1.2.1.99.1.1.1"
 CELSIUS, AMPERES, VOLTS, WATTS, DBM = 8, 5, 4, 6, 14
-CHASSIS, CONTAINER, SUPPLY, SENSOR, MODULE, PORT = 3, 5, 6, 8, 9, 10
+CONTAINER, SUPPLY, PORT = 5, 6, 10
+
+Maker = Callable[..., Any]
 
 
-class Device:
-    """Tables of an agent, filled entity by entity."""
-
-    def __init__(self, *ports: str, oper: int = 1) -> None:
-        self.cells: dict[str, Column] = {}
-        for index, name in enumerate(ports, 1):
-            self._put(_IFX, index, name.encode())
-            self._put(f"{_IF}.8", index, oper)
-        self._put(f"{_ENT}.5", 1, CHASSIS)
-        self._put(f"{_ENT}.7", 1, b"chassis")
-        self._next = 100
-
-    def _put(self, column: str, index: object, cell: Cell) -> None:
-        self.cells.setdefault(column, {})[str(index)] = cell
-
-    def entity(self, name: str, parent: int = 1, kind: int = MODULE, port: int | None = None, **texts: str) -> int:
-        self._next += 1
-        for column, cell in ((7, name.encode()), (2, texts.get("descr", name).encode()), (4, parent), (5, kind)):
-            self._put(f"{_ENT}.{column}", self._next, cell)
-        if "serial" in texts:
-            self._put(f"{_ENT}.11", self._next, texts["serial"].encode())
-        if port is not None:
-            self._put(_ALIAS, f"{self._next}.0", f"1.3.6.1.2.1.2.2.1.1.{port}")
-        return self._next
-
-    def sensor(self, name: str, parent: int, kind: int, value: int, **more: Any) -> None:
-        entity = self.entity(name, parent, SENSOR, descr=more.get("descr", name))
-        scale = {AMPERES: 8, WATTS: 8}.get(kind, 9)
-        precision = more.get("precision", {WATTS: 4, AMPERES: 2, DBM: 1}.get(kind, 1))
-        for profile in _SENSOR.values():
-            columns = {1: kind, 2: scale, 3: precision, 4: value, 5: more.get("status", 1)}
-            for column, cell in columns.items():
-                self._put(f"{profile}.{column}", entity, cell)
-
-    def decode(self, profile: str = "entity_sensor") -> Decoded:
-        return decode(self.cells, load_profile(profile))
-
-    def values(self, profile: str = "entity_sensor") -> dict[tuple[str, int, str], float | None]:
-        return {(r.interface, r.lane, r.quantity): r.value for r in self.decode(profile).readings}
-
-
-def test_eos_lanes_hang_below_the_module_and_count_from_0() -> None:
-    device = Device("Ethernet49/1", "Ethernet50/1")
+def test_eos_lanes_hang_below_the_module_and_count_from_0(device_of: Maker) -> None:
+    device = device_of("Ethernet49/1", "Ethernet50/1")
     module = device.entity("Xcvr for Ethernet49/1", kind=CONTAINER, serial="XQB1")
     for lane in range(4):
         parent = device.entity(f"Lane {lane} for Xcvr for Ethernet49/1", module)
@@ -70,8 +25,8 @@ def test_eos_lanes_hang_below_the_module_and_count_from_0() -> None:
     assert "XQB1" == decoded.inventory["Ethernet49/1"].serial
 
 
-def test_lanes_that_count_from_1_are_left_as_they_are() -> None:
-    device = Device("Ethernet49/1")
+def test_lanes_that_count_from_1_are_left_as_they_are(device_of: Maker) -> None:
+    device = device_of("Ethernet49/1")
     module = device.entity("Xcvr for Ethernet49/1", kind=CONTAINER)
     for lane in range(1, 5):
         parent = device.entity(f"Lane {lane} for Xcvr for Ethernet49/1", module)
@@ -80,8 +35,8 @@ def test_lanes_that_count_from_1_are_left_as_they_are() -> None:
     assert {1, 2, 3, 4} == {lane for _, lane, _ in device.values()}
 
 
-def test_a_cage_named_without_its_first_breakout_port_is_that_port() -> None:
-    device = Device("Ethernet49/1")
+def test_a_cage_named_without_its_first_breakout_port_is_that_port(device_of: Maker) -> None:
+    device = device_of("Ethernet49/1")
     module = device.entity("Xcvr for Ethernet49", kind=CONTAINER)
     device.sensor("DOM Temperature Sensor for Ethernet49", module, CELSIUS, 312)
     device.sensor("DOM RX Power Sensor for Ethernet49/1", device.entity("Lane 1 for Xcvr", module), WATTS, 5_000)
@@ -94,8 +49,8 @@ def test_a_cage_named_without_its_first_breakout_port_is_that_port() -> None:
     } == set(device.values())
 
 
-def test_sonic_numbers_the_lane_behind_the_port() -> None:
-    device = Device("Ethernet0", "Ethernet4")
+def test_sonic_numbers_the_lane_behind_the_port(device_of: Maker) -> None:
+    device = device_of("Ethernet0", "Ethernet4")
     module = device.entity("Ethernet0", kind=PORT, descr="QSFP28 for Ethernet0", serial="MT1")
     for lane in (1, 2):
         device.sensor(f"DOM RX Power Sensor for Ethernet0/{lane}", module, WATTS, 5_000)
@@ -104,24 +59,24 @@ def test_sonic_numbers_the_lane_behind_the_port() -> None:
     assert {("Ethernet0", lane, q) for lane in (1, 2) for q in ("rx_power_dbm", "tx_bias_ma")} == set(device.values())
 
 
-def test_sonic_before_it_told_containment_names_the_port_in_the_sensor_alone() -> None:
-    device = Device("Ethernet0")
+def test_sonic_before_it_told_containment_names_the_port_in_the_sensor_alone(device_of: Maker) -> None:
+    device = device_of("Ethernet0")
     device.sensor("DOM TX Power Sensor for Ethernet0/3", 0, WATTS, 5_000)
 
     assert {("Ethernet0", 3, "tx_power_dbm")} == set(device.values())
 
 
-def test_a_lane_is_not_taken_for_another_port_of_the_same_text() -> None:
+def test_a_lane_is_not_taken_for_another_port_of_the_same_text(device_of: Maker) -> None:
     """With the module on Ethernet1, "Ethernet1/2" is its lane 2, though a port of that name exists."""
-    device = Device("Ethernet1", "Ethernet1/2")
+    device = device_of("Ethernet1", "Ethernet1/2")
     module = device.entity("QSFP28 for Ethernet1", kind=PORT)
     device.sensor("DOM RX Power Sensor for Ethernet1/2", module, WATTS, 5_000)
 
     assert {("Ethernet1", 2, "rx_power_dbm")} == set(device.values())
 
 
-def test_ios_xe_gives_an_aggregate_beside_the_lanes() -> None:
-    device = Device("Hu1/0/3")
+def test_ios_xe_gives_an_aggregate_beside_the_lanes(device_of: Maker) -> None:
+    device = device_of("Hu1/0/3")
     module = device.entity("HundredGigE1/0/3", kind=PORT, port=1)
     device.sensor("Hu1/0/3 Receive Power Sensor", module, DBM, 45)
     for lane in range(1, 5):
@@ -133,8 +88,8 @@ def test_ios_xe_gives_an_aggregate_beside_the_lanes() -> None:
     assert -1.4 == values["Hu1/0/3", 4, "rx_power_dbm"]
 
 
-def test_the_one_lanes_value_is_not_kept_twice() -> None:
-    device = Device("Te1/0/3")
+def test_the_one_lanes_value_is_not_kept_twice(device_of: Maker) -> None:
+    device = device_of("Te1/0/3")
     module = device.entity("TenGigabitEthernet1/0/3", kind=PORT, port=1)
     device.sensor("Te1/0/3 Receive Power Sensor", module, DBM, -23)
     device.sensor("Te1/0/3 Rx Lane 1 Power Sensor", module, DBM, -23)
@@ -142,8 +97,8 @@ def test_the_one_lanes_value_is_not_kept_twice() -> None:
     assert {("Te1/0/3", 1, "rx_power_dbm")} == set(device.values("cisco_entity_sensor"))
 
 
-def test_ios_xr_optics_controllers_are_their_ethernet_port() -> None:
-    device = Device("Optics0/0/0/1", "HundredGigE0/0/0/1", "HundredGigE0/0/0/2")
+def test_ios_xr_optics_controllers_are_their_ethernet_port(device_of: Maker) -> None:
+    device = device_of("Optics0/0/0/1", "HundredGigE0/0/0/1", "HundredGigE0/0/0/2")
     module = device.entity("0/0-Optics0/0/0/1", descr="QSFP28 100G LR4 Pluggable Optics Module", serial="FNS1")
     for lane in range(4):
         device.sensor(f"Rx Power Lane {lane}", module, WATTS, 5_000)
@@ -153,8 +108,8 @@ def test_ios_xr_optics_controllers_are_their_ethernet_port() -> None:
     )
 
 
-def test_ios_xe_routers_hang_the_port_below_the_module() -> None:
-    device = Device("Te0/0/1", "Te0/0/2")
+def test_ios_xe_routers_hang_the_port_below_the_module(device_of: Maker) -> None:
+    device = device_of("Te0/0/1", "Te0/0/2")
     module = device.entity("subslot 0/0 transceiver 2", serial="AVD1")
     device.entity("TenGigabitEthernet0/0/2", module, PORT, port=2)
     device.sensor("subslot 0/0 transceiver 2 Rx Power Sensor", module, DBM, -23)
@@ -165,16 +120,16 @@ def test_ios_xe_routers_hang_the_port_below_the_module() -> None:
     assert "AVD1" == decoded.inventory["Te0/0/2"].serial
 
 
-def test_ios_xe_routers_may_name_the_slot_alone() -> None:
-    device = Device("Te0/0/1", "Te0/1/1", "Gi0")
+def test_ios_xe_routers_may_name_the_slot_alone(device_of: Maker) -> None:
+    device = device_of("Te0/0/1", "Te0/1/1", "Gi0")
     module = device.entity("subslot 0/1 transceiver 1")
     device.sensor("subslot 0/1 transceiver 1 Tx Power Sensor", module, DBM, -23)
 
     assert {("Te0/1/1", 0, "tx_power_dbm")} == set(device.values("cisco_entity_sensor"))
 
 
-def test_a_line_card_with_a_single_port_is_not_that_port() -> None:
-    device = Device("Hu0/0/0")
+def test_a_line_card_with_a_single_port_is_not_that_port(device_of: Maker) -> None:
+    device = device_of("Hu0/0/0")
     card = device.entity("1-port 100G line card")
     module = device.entity("QSFP28 transceiver", card)
     device.entity("HundredGigE0/0/0", module, PORT, port=1)
@@ -185,9 +140,9 @@ def test_a_line_card_with_a_single_port_is_not_that_port() -> None:
     assert {("Hu0/0/0", 0, "rx_power_dbm")} == set(device.values("cisco_entity_sensor"))
 
 
-def test_two_sensors_for_one_thing_are_left_out() -> None:
+def test_two_sensors_for_one_thing_are_left_out(device_of: Maker) -> None:
     """Which of them is meant cannot be known: no value is better than a wrong one."""
-    device = Device("TenGigE0/0/0/1")
+    device = device_of("TenGigE0/0/0/1")
     module = device.entity("TenGigE0/0/0/1", port=1)
     device.sensor("Transceiver Rx Power Sensor", module, WATTS, 5_000)
     device.sensor("Transceiver Rx Power Sensor", module, WATTS, 4_000)
@@ -196,8 +151,8 @@ def test_two_sensors_for_one_thing_are_left_out() -> None:
     assert {("TenGigE0/0/0/1", 0, "tx_power_dbm")} == set(device.values("cisco_entity_sensor"))
 
 
-def test_supplies_line_cards_and_ports_without_optics_are_no_transceivers() -> None:
-    device = Device("Ethernet1", "Ethernet2")
+def test_supplies_line_cards_and_ports_without_optics_are_no_transceivers(device_of: Maker) -> None:
+    device = device_of("Ethernet1", "Ethernet2")
     supply = device.entity("Power Supply 1", kind=SUPPLY)
     device.sensor("Input power", supply, WATTS, 5_000)
     device.sensor("Output current sensor", supply, AMPERES, 5_000)
@@ -207,22 +162,22 @@ def test_supplies_line_cards_and_ports_without_optics_are_no_transceivers() -> N
     assert {} == device.values()
 
 
-def test_a_power_that_says_neither_rx_nor_tx_is_left_out() -> None:
-    device = Device("Ethernet1")
+def test_a_power_that_says_neither_rx_nor_tx_is_left_out(device_of: Maker) -> None:
+    device = device_of("Ethernet1")
     device.sensor("Ethernet1 optical power", device.entity("Ethernet1", kind=PORT, port=1), DBM, -20)
 
     assert {} == device.values()
 
 
-def test_a_sensor_whose_port_is_not_known_is_left_out() -> None:
-    device = Device("Ethernet1")
+def test_a_sensor_whose_port_is_not_known_is_left_out(device_of: Maker) -> None:
+    device = device_of("Ethernet1")
     device.sensor("DOM RX Power Sensor for Ethernet7", 0, WATTS, 5_000)
 
     assert {} == device.values()
 
 
-def test_a_sensor_that_is_not_operational_has_no_value() -> None:
-    device = Device("Ethernet0")
+def test_a_sensor_that_is_not_operational_has_no_value(device_of: Maker) -> None:
+    device = device_of("Ethernet0")
     module = device.entity("SFP for Ethernet0", kind=PORT)
     device.sensor("DOM RX Power Sensor for Ethernet0/1", module, WATTS, 5_000)
     device.sensor("DOM TX Power Sensor for Ethernet0/1", module, WATTS, 5_000, status=2)
@@ -234,46 +189,18 @@ def test_a_sensor_that_is_not_operational_has_no_value() -> None:
 
 
 @pytest.mark.parametrize("column", [1, 2, 3])
-def test_a_value_without_its_unit_scale_or_precision_means_nothing(column: int) -> None:
-    device = Device("Ethernet0")
+def test_a_value_without_its_unit_scale_or_precision_means_nothing(device_of: Maker, column: int) -> None:
+    device = device_of("Ethernet0")
     device.sensor("DOM RX Power Sensor for Ethernet0/1", device.entity("SFP for Ethernet0"), WATTS, 5_000)
-    device.cells[f"{_SENSOR['entity_sensor']}.{column}"] = {}
+    device.cells[f"{_SENSOR}.{column}"] = {}
 
     assert {} == device.values()
 
 
-def test_dbm_may_be_told_by_the_display_text() -> None:
+def test_dbm_may_be_told_by_the_display_text(device_of: Maker) -> None:
     """ENTITY-SENSOR-MIB has no dBm: agents say other(1) and the text "dBm"."""
-    device = Device("Ethernet0")
+    device = device_of("Ethernet0")
     device.sensor("DOM RX Power Sensor for Ethernet0/1", device.entity("SFP for Ethernet0"), 1, -23)
-    device.cells[f"{_SENSOR['entity_sensor']}.6"] = dict.fromkeys(device.cells[f"{_SENSOR['entity_sensor']}.4"], b"dBm")
+    device.cells[f"{_SENSOR}.6"] = dict.fromkeys(device.cells[f"{_SENSOR}.4"], b"dBm")
 
     assert {("Ethernet0", 1, "rx_power_dbm"): -2.3} == device.values()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("DOM RX Power Sensor for Ethernet49/1", Mention(2)),
-        ("DOM RX Power Sensor for Ethernet1/4", Mention(1, 4)),
-        ("Ethernet1 Lane 1 Transceiver Voltage Sensor", Mention(1)),
-        ("te 1/1/1 rx", Mention(3)),
-        ("0/0-HundredGigE0/0/0/1", Mention(4)),
-        ("0/0-HundredGigE0/0/0/1-Rx Power", Mention(4)),
-        ("module in (HundredGigE0/0/0/1)", Mention(4)),
-        ("Ethernet1 Ethernet49/1", None),
-        ("Temp sensor 1", None),
-        ("", None),
-    ],
-)
-def test_a_text_names_one_port_or_none(text: str, expected: Mention | None) -> None:
-    names = ["Ethernet1", "Ethernet49/1", "Te 1/1/1", "HundredGigE0/0/0/1", "1"]
-    ports = Interfaces.of({_IFX: {str(i): name.encode() for i, name in enumerate(names, 1)}})
-
-    assert expected == ports.mention(text)
-
-
-def test_virtual_interfaces_are_no_cages() -> None:
-    ports = Interfaces.of({_IFX: {"1": b"Port-Channel1", "2": b"Ethernet1"}, f"{_IF}.3": {"1": 161, "2": 6}})
-
-    assert {2: "Ethernet1"} == ports.names

@@ -1,0 +1,82 @@
+"""Sensors that are easily put in the wrong port, lane or module: what EOS and IOS-XR do with cages and breakouts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+CELSIUS, AMPERES, WATTS, DBM = 8, 5, 6, 14
+CONTAINER = 5
+
+Maker = Callable[..., Any]
+
+
+def test_eos_names_a_modules_lanes_after_breakout_ports_that_may_not_be_in_use(device_of: Maker) -> None:
+    """The module stays one, in its first port: Ethernet49/2 and on are lanes 2 and on of Ethernet49/1."""
+    device = device_of("Ethernet49/1", "Ethernet49/2", "Ethernet49/3", "Ethernet49/4", "Ethernet50/1", "Ethernet50/2")
+    module = device.entity("Xcvr for Ethernet49", kind=CONTAINER, serial="XQB1")
+    device.sensor("DOM Temperature Sensor for Ethernet49", module, CELSIUS, 312)
+    for lane in range(4):
+        parent = device.entity(f"Lane {lane} for Xcvr for Ethernet49", module)
+        device.sensor(f"DOM RX Power Sensor for Ethernet49/{lane + 1}", parent, WATTS, 5_000 + lane)
+
+    lanes = {("Ethernet49/1", lane, "rx_power_dbm") for lane in (1, 2, 3, 4)}
+
+    assert {("Ethernet49/1", 0, "temperature_c"), *lanes} == set(device.values())
+    assert ["Ethernet49/1"] == list(device.decode().inventory)
+
+
+def _xr_module(device: Any, name: str, serial: str) -> Any:
+    module = device.entity(name, serial=serial)
+    device.entity(f"{name}-IDPROM", module, serial=serial)
+    for lane in range(2):
+        device.sensor(f"{name}-Tx Lane {lane} Current", module, AMPERES, 3_000)
+        device.sensor(f"{name}-Rx Lane {lane} Power", module, WATTS, 5_000 + lane)
+    return module
+
+
+def test_ios_xr_puts_the_port_before_a_dash_and_counts_lanes_from_0(device_of: Maker) -> None:
+    device = device_of("HundredGigE0/0/0/29", "TenGigE0/0/0/18")
+    module = _xr_module(device, "HundredGigE0/0/0/29", "FNS29")
+    device.sensor("HundredGigE0/0/0/29-Temperature Sensor", module, CELSIUS, 312)
+    expected = {("HundredGigE0/0/0/29", lane, q) for lane in (1, 2) for q in ("rx_power_dbm", "tx_bias_ma")}
+
+    assert {("HundredGigE0/0/0/29", 0, "temperature_c"), *expected} == set(device.values("cisco_entity_sensor"))
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        (("TwentyFiveGigE0/0/0/28/1", "TwentyFiveGigE0/0/0/28/0"), "TwentyFiveGigE0/0/0/28/0"),  # broken out
+        (("FortyGigE0/0/0/28",), "FortyGigE0/0/0/28"),  # of another speed
+        (("HundredGigE0/0/0/28", "Optics0/0/0/28"), "HundredGigE0/0/0/28"),
+    ],
+)
+def test_ios_xr_names_a_module_after_its_own_speed(device_of: Maker, ports: tuple[str, ...], expected: str) -> None:
+    device = device_of(*ports, "HundredGigE0/0/0/2")
+    _xr_module(device, "HundredGigE0/0/0/28", "FNS28")
+
+    assert {expected} == {interface for interface, _, _ in device.values("cisco_entity_sensor")}
+
+
+def test_a_module_and_its_idprom_are_one(device_of: Maker) -> None:
+    """Also where neither has a sensor, as copper has none."""
+    device = device_of("TenGigE0/0/0/18")
+    device.entity("TenGigE0/0/0/18-IDPROM", device.entity("TenGigE0/0/0/18", serial="CU18"), serial="CU18")
+
+    assert "CU18" == device.decode("cisco_entity_sensor").inventory["TenGigE0/0/0/18"].serial
+
+
+def test_two_serial_numbers_in_one_port_are_none(device_of: Maker) -> None:
+    device = device_of("TenGigE0/0/0/18")
+    device.entity("TenGigE0/0/0/18 converter", device.entity("TenGigE0/0/0/18", serial="A1"), serial="B2")
+
+    assert {} == device.decode("cisco_entity_sensor").inventory
+
+
+@pytest.mark.parametrize("name", ["RxPower", "rx_power", "Receive Power", "Input Optical Power", "RX1 Power"])
+def test_the_receiver_is_told_in_many_ways(device_of: Maker, name: str) -> None:
+    device = device_of("Ethernet1")
+    device.sensor(f"Ethernet1 {name}", device.entity("Ethernet1", port=1), DBM, -23)
+
+    assert ["rx_power_dbm"] == [quantity for _, _, quantity in device.values("cisco_entity_sensor")]
