@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ingest.config import Config, Target
-from ingest.device import Poll
+from ingest.poll import Poll
 from ingest.poller import Sweep
 from ingest.status import SpoolState, Status, TargetStatus
 

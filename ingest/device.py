@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ingest.history import Glitches, History
 from ingest.installed import Installations
 from ingest.interfaces import text_of
 from ingest.lldp import Lldp, walk_lldp
+from ingest.poll import Poll, Refused
 from ingest.profile import Profile, load_profile, profiles_for
 from ingest.quality import across
 from ingest.samples import Bits, Origin, lane_rows, port_rows
@@ -25,7 +26,7 @@ from ingest.schema import Quality
 from ingest.slots import COUNTERS, QUANTITIES
 from ingest.transport import Cell, Column, Transport
 
-__all__ = ["Device", "Poll", "Refused"]
+__all__ = ["SYS_UP_TIME", "Device"]
 
 SYS_OBJECT_ID: Final = "1.3.6.1.2.1.1.2"
 SYS_UP_TIME: Final = "1.3.6.1.2.1.1.3.0"
@@ -38,65 +39,6 @@ _DISCOVER_AGAIN_S: Final = 300.0
 _LINK_FLAPS: Final = COUNTERS.index("link_flaps")
 _CUT_SHORT_POLLS: Final = 3
 """So many polls in a row a table may lack rows whose modules still answer; then that is how the device is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A number that no module gives: kept as it came, in the quarantine instead of the lake."""
-
-    interface: str
-    lane: int
-    quantity: str
-    raw: float
-
-
-@dataclass
-class Poll:
-    """What came of asking one device once.
-
-    Attributes:
-        profile: the vendor file that fitted; None where the device did not answer.
-        lanes, ports: rows of `lane_samples` and `port_samples`.
-        modules: rows of `modules` that are new.
-        partial: something that the device has was not got, which `error` names.
-        error: one line where the poll failed or is partial.
-        coverage: ports with readings among those with a module; None where there are no modules.
-        refused: numbers that went to the quarantine.
-        decoded: what rows were made from; None where the device did not answer.
-        lldp: what the device heard of its neighbours, where it was asked: a whole discovery does.
-        discovered: whether the device was mapped anew.
-        varbinds: cells that were read.
-    """
-
-    target: Target
-    profile: str | None = None
-    lanes: pa.Table | None = None
-    ports: pa.Table | None = None
-    modules: list[dict[str, Any]] = field(default_factory=list)
-    partial: bool = False
-    error: str | None = None
-    duration_s: float = 0.0
-    coverage: float | None = None
-    refused: list[Refused] = field(default_factory=list)
-    decoded: Decoded | None = None
-    lldp: Lldp | None = None
-    discovered: bool = False
-    varbinds: int = 0
-
-    @property
-    def failed(self) -> bool:
-        """Whether the device gave nothing that can be used."""
-        return self.error is not None and not self.partial
-
-    @property
-    def lane_count(self) -> int:
-        """Rows of `lane_samples`."""
-        return 0 if self.lanes is None else int(self.lanes.num_rows)
-
-    @property
-    def port_count(self) -> int:
-        """Rows of `port_samples`."""
-        return 0 if self.ports is None else int(self.ports.num_rows)
 
 
 class _Walks:

@@ -4,30 +4,26 @@ Nothing here looks at a text twice: discovery turned names, units and places int
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ingest.columns import NOT_TOLD, Source
 from ingest.entity import Inventory
 from ingest.flaps import LAST_CHANGE, STATE_CHANGES
-from ingest.interfaces import ADMIN_STATUS, DOWN, OPER_STATUS, UP, Interfaces, text_of
+from ingest.interfaces import ADMIN_STATUS, DOWN, OPER_STATUS, UP, Interfaces
 from ingest.quality import Flags, Floats, Rows, across, judge
 from ingest.schema import Quality
 from ingest.sensors import MAX_RAW, NO_RAW
 from ingest.slots import COUNTERS, QUANTITIES, Slot
-from ingest.tables import SENTINELS, number
-from ingest.transport import Cell, Column
+from ingest.tables import SENTINELS
+from ingest.transport import Column
 
 __all__ = ["DeviceMap", "Snapshot"]
-
-_OK: Final = 1
-_NOT_TOLD: Final = -1
-_TOO_LARGE: Final = 2**63
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,77 +46,6 @@ class Snapshot:
     up: npt.NDArray[np.int8]
     admin: npt.NDArray[np.int8]
     alive: Flags
-
-
-class _Picked:
-    """Some rows of one column, picked by position as long as the column keeps its rows."""
-
-    def __init__(self, column: Column, wanted: Sequence[str]) -> None:
-        self.indices = list(column)
-        self._wanted = wanted
-        order = {index: position for position, index in enumerate(self.indices)}
-        self._positions = np.array([order.get(index, 0) for index in wanted], np.int64)
-        self._whole = all(index in order for index in wanted)
-
-    def numbers(self, column: Column) -> npt.NDArray[Any] | None:
-        """The rows' numbers; None where the rows are others than before, or some cell is no number."""
-        if not self._whole or list(column) != self.indices:
-            return None
-        try:
-            found = np.array(list(column.values()))[self._positions]
-        except OverflowError:
-            return None
-        return found if found.dtype.kind in "if" else None
-
-    def cells(self, column: Column) -> list[Cell | None]:
-        """The rows' cells, one by one."""
-        return [column.get(index) for index in self._wanted]
-
-
-class _Source:
-    """One column and the slots that are read from it."""
-
-    def __init__(self, cells: Mapping[str, Column], slots: Sequence[Slot]) -> None:
-        rows = [slot.index for slot in slots]
-        self.slots = slots
-        self.values = _Picked(cells[slots[0].column], rows)
-        self._status = slots[0].status or ""
-        self._statuses = _Picked(cells.get(self._status, {}), rows)
-        self._text = any(slot.kind == "text" for slot in slots)
-
-    def numbers(self, column: Column) -> Floats:
-        """Raw numbers of the slots, NaN where there is none."""
-        found = None if self._text else self.values.numbers(column)
-        if found is not None:
-            return found.astype(np.float64)
-        cells = self.values.cells(column)
-        return np.array([_one(slot, cell) for slot, cell in zip(self.slots, cells, strict=True)], np.float64)
-
-    def integers(self, column: Column) -> npt.NDArray[np.int64]:
-        """Counters of the slots, -1 where there is none."""
-        found = self.values.numbers(column)
-        if found is not None and found.dtype == np.int64:
-            return np.where(found < 0, _NOT_TOLD, found)
-        whole = (c if isinstance(c, int) and 0 <= c < _TOO_LARGE else _NOT_TOLD for c in self.values.cells(column))
-        return np.fromiter(whole, np.int64, len(self.slots))
-
-    def ok(self, cells: Mapping[str, Column]) -> Flags:
-        """Where the status column says that the sensor works, or does not say."""
-        column = cells.get(self._status)
-        if not column:
-            return np.ones(len(self.slots), np.bool_)
-        found = self._statuses.numbers(column)
-        if found is not None:
-            return np.asarray(found == _OK)
-        return np.array([cell in {_OK, None} for cell in self._statuses.cells(column)], np.bool_)
-
-
-def _one(slot: Slot, cell: Cell | None) -> float:
-    if slot.separator is not None and isinstance(cell, bytes):
-        parts = text_of(cell).split(slot.separator)
-        cell = parts[slot.part] if slot.part < len(parts) else None
-    value = number(cell)
-    return math.nan if value is None else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,24 +157,24 @@ class DeviceMap:
         return np.array([module is not None and module.serial is not None for module in known], np.bool_)
 
     @cached_property
-    def _readings(self) -> tuple[list[Slot], dict[str, _Source]]:
+    def _readings(self) -> tuple[list[Slot], dict[str, Source]]:
         return self._grouped(s for s in self.slots if s.quantity in QUANTITIES)
 
     @cached_property
-    def _counters(self) -> tuple[list[Slot], dict[str, _Source]]:
+    def _counters(self) -> tuple[list[Slot], dict[str, Source]]:
         return self._grouped(s for s in self.slots if s.quantity in COUNTERS)
 
     @cached_property
-    def _sources(self) -> dict[str, _Source]:
+    def _sources(self) -> dict[str, Source]:
         return self._readings[1] | self._counters[1]
 
-    def _grouped(self, slots: Iterable[Slot]) -> tuple[list[Slot], dict[str, _Source]]:
+    def _grouped(self, slots: Iterable[Slot]) -> tuple[list[Slot], dict[str, Source]]:
         """Slots column by column, and the columns."""
         by_column: dict[str, list[Slot]] = {}
         for slot in slots:
             by_column.setdefault(slot.column, []).append(slot)
         ordered = [slot for same in by_column.values() for slot in same]
-        return ordered, {oid: _Source(self.cells, same) for oid, same in by_column.items()}
+        return ordered, {oid: Source(self.cells, same) for oid, same in by_column.items()}
 
     @cached_property
     def _targets(self) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]], npt.NDArray[np.int64]]:
@@ -317,7 +242,7 @@ class DeviceMap:
         }
 
     def _counted(self, cells: Mapping[str, Column]) -> npt.NDArray[np.int64]:
-        found = np.full((len(self.ports), len(COUNTERS)), _NOT_TOLD, np.int64)
+        found = np.full((len(self.ports), len(COUNTERS)), NOT_TOLD, np.int64)
         for oid, source in self._counters[1].items():
             found[self._counter_cells[oid]] = source.integers(cells.get(oid, {}))
         return found
@@ -326,7 +251,7 @@ class DeviceMap:
         """A column of the interface table by port, -1 where there is nothing."""
         column = cells.get(oid, {})
         found = (column.get(index) for index in self._if_rows)
-        return np.array([c if isinstance(c, int) else _NOT_TOLD for c in found], np.int64)
+        return np.array([c if isinstance(c, int) else NOT_TOLD for c in found], np.int64)
 
     @cached_property
     def _if_rows(self) -> list[str]:
@@ -334,4 +259,4 @@ class DeviceMap:
 
     def _states(self, cells: Mapping[str, Column], oid: str) -> npt.NDArray[np.int8]:
         told = self.of_ports(cells, oid)
-        return np.where(told == UP, 1, np.where(np.isin(told, DOWN), 0, _NOT_TOLD)).astype(np.int8)
+        return np.where(told == UP, 1, np.where(np.isin(told, DOWN), 0, NOT_TOLD)).astype(np.int8)

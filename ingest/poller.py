@@ -7,16 +7,20 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from ingest.config import Config, Target
 from ingest.connect import Connection, connect
-from ingest.device import SYS_UP_TIME, Device, Poll
+from ingest.device import SYS_UP_TIME, Device
 from ingest.errors import IngestError, TransportError
 from ingest.installed import Installations
-from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
+from ingest.links import Links
+from ingest.poll import Poll
+from ingest.replacements import seen
+from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, REPLACEMENTS, Quality, Table
 
 __all__ = ["Poll", "Poller", "Sink", "Sweep"]
 
@@ -42,6 +46,7 @@ class Sweep:
 
     Attributes:
         polls: of the devices that were asked.
+        notes: what an operator should know once, such as two devices with one SNMPv3 engine ID.
         waiting: devices that were left alone, having failed before, and in how many seconds they are asked again.
         duration_s: from the first start to the last row written.
         overrun_s: by how much it took longer than the interval; 0 where it did not.
@@ -51,6 +56,7 @@ class Sweep:
     duration_s: float
     waiting: list[tuple[Target, float]] = field(default_factory=list)
     overrun_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> list[Poll]:
@@ -81,6 +87,7 @@ class Poller:
         config: targets and intervals.
         sink: gets at most one append a table and sweep.
         known: installations as they stand, from the lake.
+        links: as they stand, from the lake; where not given, neighbours make none.
         done: called after each device, for progress.
     """
 
@@ -90,11 +97,15 @@ class Poller:
         sink: Sink,
         known: Installations | None = None,
         done: Callable[[Poll], None] | None = None,
+        *,
+        links: Links | None = None,
     ) -> None:
         self._config = config
         self._sink = sink
         self._known = known or Installations()
+        self._links = links
         self._done = done
+        self._noted: set[str] = set()
         self._connections: dict[tuple[str, str], Connection] = {}
         self._devices = {_key(target): Device(target) for target in config.target}
         self._patience = {_key(target): _Patience() for target in config.target}
@@ -120,7 +131,8 @@ class Poller:
         await self._write(polls)
         waiting = [(t, wait_s[_key(t)]) for t in self._config.target if wait_s[_key(t)] > 0]
         took_s = time.monotonic() - started
-        return Sweep(polls, took_s, waiting, max(0.0, took_s - self._config.collect.interval_s))
+        overrun_s = max(0.0, took_s - self._config.collect.interval_s)
+        return Sweep(polls, took_s, waiting, overrun_s, self._notes())
 
     async def run(self, stop: asyncio.Event, report: Callable[[Sweep | IngestError], None]) -> None:
         """Sweep at every interval until `stop`; an overrun skips the sweeps that it covers."""
@@ -187,13 +199,47 @@ class Poller:
     async def _write(self, polls: list[Poll]) -> None:
         lanes = [poll.lanes for poll in polls if poll.lane_count]
         ports = [poll.ports for poll in polls if poll.port_count]
+        for table, tables in ((LANE_SAMPLES, lanes), (PORT_SAMPLES, ports)):
+            if tables:
+                await asyncio.to_thread(self._sink.append, table, pa.concat_tables(tables))
+        now = datetime.now(UTC)
         modules = [row for poll in polls for row in poll.modules]
-        for table, rows in ((LANE_SAMPLES, lanes), (PORT_SAMPLES, ports)):
+        links = self._heard(polls, now)
+        swaps = [row | {"received_at": now} for row in seen(modules)]
+        for table, rows in ((MODULES, modules), (LINKS, links), (REPLACEMENTS, swaps)):
             if rows:
-                await asyncio.to_thread(self._sink.append, table, pa.concat_tables(rows))
-        if modules:
-            await asyncio.to_thread(self._sink.append, MODULES, pa.Table.from_pylist(modules, schema=MODULES.schema))
+                await asyncio.to_thread(self._sink.append, table, pa.Table.from_pylist(rows, schema=table.schema))
         self._known.accept(modules)
+        if self._links is not None:
+            self._links.accept(links)
+
+    def _heard(self, polls: list[Poll], at: datetime) -> list[dict[str, Any]]:
+        """Rows of `links` from what devices heard in this sweep."""
+        if self._links is None:
+            return []
+        for poll in polls:
+            if poll.lldp is not None and poll.decoded is not None:
+                device = poll.decoded.map
+                where = poll.target.site, poll.target.device
+                self._links.report(*where, poll.lldp, device.interfaces, cages=set(device.ports))
+        return self._links.changes(at)
+
+    def _notes(self) -> list[str]:
+        """What is new to be said of the whole: each once."""
+        engines: dict[bytes, list[str]] = {}
+        for (_, device), connection in self._connections.items():
+            engine = connection.engine_id()
+            if engine:
+                engines.setdefault(engine, []).append(device)
+        notes = [
+            f"{', '.join(sorted(devices))} have the same SNMPv3 engine ID {engine.hex()}: polls of one fail while "
+            "another answers; give each its own"
+            for engine, devices in engines.items()
+            if len(devices) > 1
+        ]
+        news = [note for note in [*notes, *(self._links.doubts if self._links else ())] if note not in self._noted]
+        self._noted.update(news)
+        return news
 
 
 def _key(target: Target) -> tuple[str, str]:

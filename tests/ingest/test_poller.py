@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from ingest.config import Config
-from ingest.device import Device, Poll
+from ingest.device import Device
 from ingest.errors import LakeError, TransportError
 from ingest.installed import Installations
+from ingest.poll import Poll
 from ingest.poller import Poller, Sweep
 from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table

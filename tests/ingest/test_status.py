@@ -9,8 +9,8 @@ import pytest
 
 from ingest.book import Book
 from ingest.config import Config
-from ingest.device import Poll
 from ingest.errors import IngestError
+from ingest.poll import Poll
 from ingest.poller import Sweep
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from ingest.status import SpoolState, read_status, write_status
