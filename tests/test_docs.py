@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
+from ingest.config import Collect
 from serving.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +54,22 @@ def test_every_command_is_documented(command: str) -> None:
 @pytest.mark.parametrize("variable", _variables())
 def test_every_environment_variable_is_documented(variable: str) -> None:
     assert f"`{variable}" in (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def _metrics() -> list[str]:
+    """Names of metrics in the code; the library adds `_total` to counters."""
+    code = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "serving").rglob("*metrics.py"))
+    return sorted(set(re.findall(r'"(forelight_[a-z_]+)"', code)))
+
+
+@pytest.mark.parametrize("setting", Collect.model_fields)
+def test_every_setting_of_the_collector_is_documented(setting: str) -> None:
+    assert re.search(rf"^{setting} = ", (ROOT / "docs" / "vendors.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("metric", _metrics())
+def test_every_metric_is_documented(metric: str) -> None:
+    assert re.search(rf"`{metric}(_total)?[`{{]", DOCS)
 
 
 @pytest.mark.parametrize("target", _targets())
