@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,7 +15,7 @@ from ingest.devicemap import DeviceMap, Snapshot
 from ingest.errors import ConfigError, TransportError
 from ingest.flaps import LAST_CHANGE, STATE_CHANGES, Flaps
 from ingest.history import Glitches, History
-from ingest.installed import Installations
+from ingest.installed import Absences, Installations
 from ingest.interfaces import text_of
 from ingest.lldp import Lldp, walk_lldp
 from ingest.poll import Poll, Refused
@@ -36,6 +36,8 @@ _DISCOVER_EVERY_S: Final = 3600.0
 """Limits and neighbours are read by discovery alone, so it comes round; nothing else needs it to."""
 _DISCOVER_AGAIN_S: Final = 300.0
 """Soonest after which rows that come and go are worth another discovery; a swap and a reboot are at once."""
+_LOOK_AGAIN_S: Final = 600.0
+"""While a cage that had a module is found empty, discoveries come so often."""
 _LINK_FLAPS: Final = COUNTERS.index("link_flaps")
 _CUT_SHORT_POLLS: Final = 3
 """So many polls in a row a table may lack rows whose modules still answer; then that is how the device is."""
@@ -62,7 +64,9 @@ class _Read:
     device: DeviceMap
     cells: Mapping[str, Column]
     lost: str | None = None  # why the poll is partial
+    passing: bool = False  # the map is good for this poll only
     lldp: Lldp | None = None
+    gone: list[tuple[str, datetime]] = field(default_factory=list)  # modules that were taken out, and when
 
 
 class Device:
@@ -73,6 +77,7 @@ class Device:
         self._map: DeviceMap | None = None
         self._history: History | None = None
         self._flaps = Flaps()
+        self._absences = Absences()
         self._told: dict[str, Cell] = {}
         self._mapped_at = -_DISCOVER_EVERY_S
         self._cut_short = 0
@@ -115,10 +120,14 @@ class Device:
     def _made(self, read: _Read, known: Installations, doubts: int) -> Poll:
         device, now = read.device, datetime.now(UTC)
         snapshot = device.read(read.cells)
-        if self._history is None or self._map is not device:
-            self._map, self._history = device, History(device)
-        self._count_flaps(read, snapshot)
-        bits, glitches = self._history.take(snapshot, now)
+        if read.passing:
+            history = History(device)
+        else:
+            if self._history is None or self._map is not device:
+                self._map, self._history = device, History(device)
+            history = self._history
+            self._count_flaps(read, snapshot)
+        bits, glitches = history.take(snapshot, now)
         origin = Origin(self.target.site, self.target.device, now, now, quality=doubts)
         decoded = Decoded(device, snapshot)
         lanes = [lane_rows(device, snapshot, origin, bits[device.rows.port])]
@@ -133,11 +142,11 @@ class Device:
             profile=device.profile,
             lanes=pa.concat_tables(lanes),
             ports=pa.concat_tables(ports),
-            modules=known.changes(decoded, origin),
+            modules=known.changes(decoded, origin) + known.removed(read.gone, origin),
             partial=read.lost is not None,
             error=read.lost,
             coverage=_with_readings(device, snapshot) / alive if alive else None,
-            refused=[_refused(device, snapshot, *at) for at in self._history.refused(snapshot)],
+            refused=[_refused(device, snapshot, *at) for at in history.refused(snapshot)],
             decoded=decoded,
             lldp=read.lldp,
         )
@@ -200,15 +209,18 @@ class Device:
                 told = await self._ask(transport, device)
                 lldp = Lldp.of(await walk_lldp(transport.walk), device.interfaces)
         except (TransportError, TimeoutError) as error:
-            self._map = None  # a map without its inventory is good for one poll
-            return _Read(device, walks.cells, f"partial: {error or 'not done within its deadline'}")
+            self._map = None
+            return _Read(device, walks.cells, f"partial: {error or 'not done within its deadline'}", passing=True)
         cut = _missing(before, device, told) if before else []
         if cut and self._cut_short < _CUT_SHORT_POLLS:
             self._cut_short += 1
             lost = f"partial: rows of {cut[0]} and {len(cut) - 1} more are missing, whose modules still answer"
-            return _Read(device, walks.cells, lost)
+            return _Read(device, walks.cells, lost, passing=True)
+        gone = self._absences.gone(before.serials if before else (), device.serials, datetime.now(UTC))
         self._cut_short, self._told, self._mapped_at = 0, told, asyncio.get_running_loop().time()
-        return _Read(device, walks.cells, lldp=lldp)
+        if self._absences:
+            self._mapped_at -= _DISCOVER_EVERY_S - _LOOK_AGAIN_S
+        return _Read(device, walks.cells, lldp=lldp, gone=gone)
 
 
 async def _profile_of(walks: _Walks, name: str | None) -> tuple[Profile, Plan, DeviceMap]:

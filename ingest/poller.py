@@ -204,7 +204,7 @@ class Poller:
                 await asyncio.to_thread(self._sink.append, table, pa.concat_tables(tables))
         now = datetime.now(UTC)
         modules = [row for poll in polls for row in poll.modules]
-        links = self._heard(polls, now)
+        links = await asyncio.to_thread(self._heard, polls, now)
         swaps = [row | {"received_at": now} for row in seen(modules)]
         for table, rows in ((MODULES, modules), (LINKS, links), (REPLACEMENTS, swaps)):
             if rows:
