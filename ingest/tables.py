@@ -86,6 +86,14 @@ def _says(cells: Mapping[str, Column], table: PlainTable, flag: Flag | None, ind
     return flag is not None and cells.get(f"{table.table}.{flag.column}", {}).get(index) == flag.value
 
 
+def unread_rows(cells: Mapping[str, Column], table: PlainTable, entities: Entities, ports: Interfaces) -> Iterator[str]:
+    """Rows of a table that belong to no known port."""
+    indices = dict.fromkeys(i for c in table.columns for i in cells.get(f"{table.table}.{c.column}", {}))
+    for index in indices:
+        if _place(index, table, entities, ports) is None:
+            yield f"row {index} below {table.table}: no port that it belongs to"
+
+
 def _place(index: str, table: PlainTable, entities: Entities, ports: Interfaces) -> tuple[int, int] | None:
     """Port (ifIndex) and canonical lane of a row, or None where its port is not known."""
     arcs = index.split(".")
@@ -107,7 +115,8 @@ def _slots(
     if cell is None:
         return
     name, lane = at
-    shift = 1000.0 if column.unit == "w" else 1.0  # watts to the milliwatts that dBm are of
+    watts = column.unit == "w" and not _says_watts(cell)
+    shift = 1000.0 if watts else 1.0  # watts to the milliwatts that dBm are of
     limits: dict[str, float] = {
         limit: value
         for limit, number_of in column.limits.items()
@@ -119,6 +128,8 @@ def _slots(
     scale = column.scale if column.twin is None else told_scale(parts, twin, column)
     if scale is None or (column.lanes_only and len(parts) == 1):
         return
+    if _says_watts(cell):
+        scale = 1.0
     for part in range(len(parts)):
         yield Slot(
             interface=name,
@@ -130,7 +141,7 @@ def _slots(
             part=part,
             multiplier=_whole(scale * shift),
             divisor=_whole(1 / (scale * shift)),
-            watts=column.unit == "w",
+            watts=watts,
             separator=column.split,
             absent=column.absent,
             no_light=column.no_light,
@@ -167,6 +178,11 @@ def number(cell: Cell | None) -> float | None:
     if found[2] is None:
         return value
     return mw_to_dbm(value * _MILLIWATTS[found[3].casefold()]) if value >= 0 else None
+
+
+def _says_watts(cell: Cell) -> bool:
+    found = _NUMBER.match(text_of(cell)) if isinstance(cell, bytes) else None
+    return found is not None and found[2] is not None
 
 
 def told_scale(parts: Sequence[Cell], twin: Cell | None, column: PlainColumn) -> float | None:

@@ -103,10 +103,11 @@ def test_rows_that_a_flag_says_hold_nothing_are_left_out() -> None:
     assert {} == _values({11: 49}, columns, only=only)
 
 
-def test_watts_become_dbm() -> None:
-    in_watts = [{"quantity": "tx_power_dbm", "column": 16, "scale": 1e-7, "unit": "w"}]
+@pytest.mark.parametrize(("scale", "cell"), [(1e-7, 10_000), (1e-3, b"1.00"), (1e-3, b"1.00 mW"), (1e-7, b"1000 uW")])
+def test_watts_become_dbm_once_whether_the_file_says_so_or_the_text(scale: float, cell: Cell) -> None:
+    in_watts = [{"quantity": "tx_power_dbm", "column": 16, "scale": scale, "unit": "w"}]
 
-    assert 0.0 == pytest.approx(_values({16: 10_000}, in_watts)[0, "tx_power_dbm"])
+    assert 0.0 == pytest.approx(_values({16: cell}, in_watts)[0, "tx_power_dbm"])
 
 
 def _column(**column: Any) -> dict[str, Any]:
