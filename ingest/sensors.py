@@ -30,6 +30,7 @@ _RX = re.compile(r"\b(rx|receive[drs]?|receiver|input)(?=\b|\d|_|power|pwr)", re
 _TX = re.compile(r"\b(tx|transmit(ted|ter)?|output|launch)(?=\b|\d|_|power|pwr|bias)", re.IGNORECASE)
 _BIAS = re.compile(r"\b(tx)?bias|\bcurrent\b|\blaser\b", re.IGNORECASE)
 _NOT_BIAS = re.compile(r"\btec\b|cooler", re.IGNORECASE)
+_ELECTRIC = re.compile(r"\bpoe\b|\binline\b|power[ _-]?supply|\bpsu\d*\b|\bfan\b", re.IGNORECASE)
 _OPTICAL = {"rx_power_dbm", "tx_power_dbm", "tx_bias_ma"}
 
 
@@ -148,6 +149,8 @@ def _quantity(unit: str, text: str) -> str | None:
         return "voltage_v"
     if unit == "c":
         return "laser_temperature_c" if re.search(r"\blaser\b", text, re.IGNORECASE) else "temperature_c"
+    if _ELECTRIC.search(text):
+        return None
     if unit == "a":
         return "tx_bias_ma" if _BIAS.search(text) and not _NOT_BIAS.search(text) else None
     receives, transmits = bool(_RX.search(text)), bool(_TX.search(text))

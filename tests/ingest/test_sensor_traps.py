@@ -80,3 +80,13 @@ def test_the_receiver_is_told_in_many_ways(device_of: Maker, name: str) -> None:
     device.sensor(f"Ethernet1 {name}", device.entity("Ethernet1", port=1), DBM, -23)
 
     assert ["rx_power_dbm"] == [quantity for _, _, quantity in device.values("cisco_entity_sensor")]
+
+
+@pytest.mark.parametrize("name", ["PoE output power", "Inline Power input", "Power Supply output power"])
+def test_electric_power_of_a_port_is_no_light(device_of: Maker, name: str) -> None:
+    device = device_of("Ethernet1")
+    module = device.entity("Ethernet1", port=1)
+    device.sensor("Ethernet1 Rx Power", module, DBM, -23)
+    device.sensor(f"Ethernet1 {name}", module, WATTS, 50_000)
+
+    assert {("Ethernet1", 0, "rx_power_dbm"): -2.3} == device.values("cisco_entity_sensor")
