@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from ingest.book import Book
 from ingest.config import Config, load_config
 from ingest.errors import IngestError, LakeError, TransportError
-from ingest.known import KnownModules
+from ingest.known import Known
 from ingest.lake import Lake
 from ingest.poller import Poll, Poller, Sweep
 from ingest.spool import Spool
@@ -55,9 +55,9 @@ class _Keeper:
         self._path = settings.home / STATUS_FILE
         self._unwritten: str | None = None
         self.spool = spool
-        self.modules = KnownModules(lake, spool, settings.home / "cache" / "modules.arrow")
-        if self.modules.warning:
-            _say(f"warning: the lake does not answer ({self.modules.warning}): a copy says what is installed")
+        self.known = Known(lake, spool, settings.home / "cache")
+        if self.known.warning:
+            _say(f"warning: the lake does not answer ({self.known.warning}): a copy says what is installed")
         try:
             before = read_status(self._path)
         except IngestError:
@@ -65,17 +65,25 @@ class _Keeper:
         self.book = Book(config, before)
         self._write(status=False)
 
+    def poller(self, config: Config, done: Callable[[Poll], None] = lambda _: None) -> Poller:
+        """One that writes here; `done` is called after each poll."""
+
+        def polled(poll: Poll) -> None:
+            self.book.polled(poll)
+            done(poll)
+
+        return Poller(config, self.known, self.known.installations(), polled, links=self.known.links())
+
     def swept(self, sweep: Sweep) -> None:
         """Note what a sweep brought; a sweep must not fail because that cannot be written."""
         self.book.swept(sweep, self.spool.state)
-        self.modules.add(row for poll in sweep.polls for row in poll.modules)
         self._write()
 
     def _write(self, *, status: bool = True) -> None:
         if not self.spool.owned:
             return  # another collector runs, and it is its place to tell
         try:
-            self.modules.save()
+            self.known.save()
             if status:
                 write_status(self._path, self.book.status)
         except OSError as error:
@@ -102,11 +110,12 @@ def _once(config: Config, keeper: _Keeper, *, as_json: bool) -> None:
         task = bars.add_task("", total=len(config.target))
 
         def done(poll: Poll) -> None:
-            keeper.book.polled(poll)
             bars.update(task, advance=1, description=poll.target.device)
 
-        sweep = asyncio.run(_one(Poller(config, keeper.spool, keeper.modules.installations(), done)))
+        sweep = asyncio.run(_one(keeper.poller(config, done)))
     keeper.swept(sweep)
+    for note in sweep.notes:
+        _say(note)
     _show(sweep, as_json=as_json)
     if sweep.failed:
         first, *others = sweep.failed
@@ -140,7 +149,7 @@ async def _for_ever(config: Config, keeper: _Keeper, *, as_json: bool) -> None:
         if keeper.spool.state.rows and not stop.is_set():  # between two sweeps there is time for what waits
             loop.run_in_executor(None, keeper.spool.replay, config.collect.interval_s / 4)
 
-    poller = Poller(config, keeper.spool, keeper.modules.installations(), keeper.book.polled)
+    poller = keeper.poller(config)
     try:
         await poller.run(stop, report)
     finally:
@@ -162,6 +171,8 @@ def _tell(outcome: Sweep | IngestError, *, as_json: bool) -> None:
         lanes = sum(poll.lane_count for poll in outcome.polls)
         polled = len(outcome.polls) - len(outcome.failed)
         _ERR.print(f"{polled} of {len(outcome.polls)} targets, {lanes} lane rows in {outcome.duration_s:.1f} s")
+    for note in outcome.notes:
+        _say(note)
     for poll in outcome.polls:
         if poll.error:
             _say(f"{poll.target.device}: {poll.error}")

@@ -98,7 +98,7 @@ def test_a_community_in_the_file_is_warned_about_and_not_shown(site: Any, respon
     done = site.run("--once")
 
     assert 0 == done.returncode
-    assert "forelight: warning: the community of edge stands in the file" in done.stderr
+    assert "forelight: warning: edge: community stands in the file" in done.stderr
     assert "mikrotik-crs317" not in done.stdout + done.stderr
     assert "no transceiver" in done.stdout
 
