@@ -15,7 +15,7 @@ from gufo.snmp._fast import GetIter, SnmpV1ClientSocket
 from ingest.ber import error_status
 from ingest.errors import TransportError
 from ingest.gufo_line import Line, Socket
-from ingest.snmp_guards import MAX_CELLS, KnownOrders, not_increasing, too_long
+from ingest.snmp_guards import KnownOrders, not_increasing, too_long
 from ingest.transport import Cell, Column, oid_key
 
 __all__ = ["End", "GufoWalk"]
@@ -40,6 +40,7 @@ class GufoWalk:
         oid: the column.
         socket: gufo's.
         asked: rows an answer.
+        max_cells: more is an error.
         rows: how many have come.
         left: whether a row behind the column has come: then nothing is missing.
     """
@@ -47,6 +48,7 @@ class GufoWalk:
     oid: str
     socket: Socket
     asked: int
+    max_cells: int
     rows: int = 0
     left: bool = False
 
@@ -62,23 +64,31 @@ class GufoWalk:
         Raises:
             TimeoutError: silence from the start, or twice in a row.
         """
-        before = -1
+        ask, take = (self._ask_next, self._take_next) if self._single else (self._ask, self._take)
+        before = 0
         while True:
             try:
-                await line.converse(*((self._ask_next, self._take_next) if self._single else (self._ask, self._take)))
+                await line.converse(ask, take)
             except TimeoutError:
-                if self.rows in {0, before}:
+                if self.rows == before:
                     raise
                 before = self.rows
             else:
                 return
 
     async def end(self, line: Line) -> End:
-        """Find out how it ended: asks for one more row, unless one behind the column has come."""
+        """Find out how it ended: asks for one more row, unless one behind the column has come.
+
+        Raises:
+            TimeoutError: silence, twice.
+        """
         if self.left:
             return End.WHOLE
         probe = _Probe(self.socket, self._context)
-        await line.converse(probe.ask, probe.take)
+        try:
+            await line.converse(probe.ask, probe.take)
+        except TimeoutError:
+            await line.converse(probe.ask, probe.take)
         if probe.more:
             return End.CUT
         return End.BROKEN if probe.status and not (self._single and probe.status == _NO_SUCH_NAME) else End.WHOLE
@@ -133,8 +143,8 @@ class GufoWalk:
         self._last, self._last_key = last, key
         self._pages.append(page)
         self.rows += len(page)
-        if self.rows > MAX_CELLS:
-            raise too_long(self.oid, MAX_CELLS)
+        if self.rows > self.max_cells:
+            raise too_long(self.oid, self.max_cells)
 
 
 class _Probe:

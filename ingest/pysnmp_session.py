@@ -1,6 +1,7 @@
 """A session with one agent over pysnmp: communities over its light architecture, version 3 over its whole engine."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -90,7 +91,8 @@ class CommunitySession:
 
     def close(self) -> None:
         """Free the socket."""
-        self._dispatcher.close()
+        with suppress(TypeError):  # pysnmp 7.1 tells a request in flight so with an argument too few
+            self._dispatcher.close()
 
 
 class UserSession:

@@ -47,8 +47,8 @@ class WalkGuard:
         self._last = self.oid
         self._max_cells = max_cells
 
-    def take(self, oid: str, value: Cell) -> bool:
-        """Keep a cell; False once the walk has left the column."""
+    def take(self, oid: str, value: Cell | None) -> bool:
+        """Keep a cell, unless it is empty; False once the walk has left the column."""
         oid = oid.strip(".")
         if oid_key(oid) <= oid_key(self._last):
             raise not_increasing(oid, self._last)
@@ -57,7 +57,8 @@ class WalkGuard:
         if len(self.cells) >= self._max_cells:
             raise too_long(self.oid, self._max_cells)
         self._last = oid
-        self.cells[oid[len(self._prefix) :]] = value
+        if value is not None:
+            self.cells[oid[len(self._prefix) :]] = value
         return True
 
 
@@ -200,15 +201,19 @@ async def get_in_parts(
     wanted = list(oids)
     left = [wanted[at : at + parts.most] for at in range(0, len(wanted), parts.most)][::-1]
     found: dict[str, Cell] = {}
-    silences, failed, worked, single = 0, 0, 0, False
+    silences, failed, worked, single, fit = 0, 0, 0, False, parts.most
     while left:
         part = left.pop()
+        if len(part) > fit:
+            left.append(part[fit:])
+            part = part[:fit]
         try:
             got, silences = await ask(part), 0
         except TimeoutError:
             got, silences = {}, silences + 1
             if silences > retries:
                 raise
+            fit = max(1, len(part) // 2)
         if got:
             worked = max(worked, len(part))
             found |= {oid: got[oid] for oid in part if oid in got}

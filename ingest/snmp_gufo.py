@@ -16,7 +16,7 @@ from gufo.snmp._fast import SnmpV3ClientSocket
 from ingest.errors import AuthError, TransportError
 from ingest.gufo_line import Line, Socket, gufo_user, open_socket
 from ingest.gufo_walk import End, GufoWalk
-from ingest.snmp_guards import Attempts, KnownOrders, Repetitions, get_in_parts
+from ingest.snmp_guards import MAX_CELLS, Attempts, KnownOrders, Repetitions, get_in_parts
 from ingest.snmp_users import SnmpUser, only_engine_id
 from ingest.transport import Cell, Column
 
@@ -46,6 +46,7 @@ class GufoTransport:
         retries: how often silence is asked again.
         max_repetitions: rows an answer, at first.
         user: version 3's.
+        max_cells: of a column; more is an error.
     """
 
     address: str
@@ -56,6 +57,7 @@ class GufoTransport:
     retries: int = 2
     max_repetitions: int = 25
     user: SnmpUser | None = None
+    max_cells: int = MAX_CELLS
 
     def __post_init__(self) -> None:
         self._rows = Repetitions(self.max_repetitions)
@@ -148,7 +150,7 @@ class GufoTransport:
                 "or it is there for another security level (`forelight collect --explain` tells which)"
             )
         if user is not None and user.priv_protocol and self._has_user:
-            return TimeoutError(only_engine_id(user))
+            return _UnheardError(only_engine_id(user))
         return error
 
     async def _introduce(self) -> None:
@@ -171,7 +173,7 @@ class GufoTransport:
         await self._line.converse(sock.send_refresh, take)
 
     async def _walk_once(self, oid: str, asked: int, expect: int) -> tuple[Column, End]:
-        walk = GufoWalk(oid, self._socket, asked)
+        walk = GufoWalk(oid, self._socket, asked, self.max_cells)
         await walk.run(self._line)
         enough = 0 < expect <= walk.rows
         end = End.WHOLE if enough else await walk.end(self._line)
@@ -202,10 +204,15 @@ class GufoTransport:
         return got
 
 
+class _UnheardError(TimeoutError):
+    """Silence that says something."""
+
+
 def _reason(error: Exception) -> str:
-    """Why there is no answer, in one phrase; an agent that cannot be reached is one, too."""
+    """Why there is no answer, in one phrase; an agent that cannot be reached gives none, too."""
+    if isinstance(error, _UnheardError):
+        return str(error)
     if isinstance(error, SnmpError):
         return f"no readable answer ({str(error) or type(error).__name__})"
-    if isinstance(error, TimeoutError):
-        return str(error) or "no answer"
-    return f"no answer ({error.strerror if isinstance(error, OSError) else error})"
+    why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return f"no answer ({why.lower()})" if why else "no answer"

@@ -10,12 +10,11 @@ from typing import Any
 
 from pysnmp.error import PySnmpError
 from pysnmp.proto import errind
-from pysnmp.proto.rfc1902 import Null
-from pysnmp.proto.rfc1905 import EndOfMibView, NoSuchInstance, NoSuchObject
+from pysnmp.proto.rfc1905 import EndOfMibView, NoSuchInstance, NoSuchObject, unSpecified
 
 from ingest.errors import AuthError, TransportError
 from ingest.pysnmp_session import Answer, CommunitySession, Session, UserSession
-from ingest.snmp_guards import Attempts, Repetitions, WalkGuard, get_in_parts
+from ingest.snmp_guards import MAX_CELLS, Attempts, Repetitions, WalkGuard, get_in_parts
 from ingest.snmp_users import SnmpUser, only_engine_id
 from ingest.transport import Cell, Column
 
@@ -24,7 +23,8 @@ __all__ = ["PysnmpTransport"]
 _GET_AT_ONCE = 32
 """OIDs of one GET: with 16 to 20 octets of name and value each, the answer fits an Ethernet frame."""
 
-_NOTHING = (NoSuchObject, NoSuchInstance, EndOfMibView, Null)
+_END = (NoSuchObject, NoSuchInstance, EndOfMibView)
+_NULL = type(unSpecified)
 
 _REFUSALS = {
     errind.UnknownUserName: "does not know user {!r}",
@@ -48,6 +48,7 @@ class PysnmpTransport:
     retries: int = 2
     max_repetitions: int = 25
     user: SnmpUser | None = None
+    max_cells: int = MAX_CELLS
 
     def __post_init__(self) -> None:
         self._rows = Repetitions(self.max_repetitions)
@@ -63,7 +64,7 @@ class PysnmpTransport:
         """All cells below `oid`."""
         attempts = Attempts(self._rows, self.retries, expect)
         while not attempts.over:
-            guard = WalkGuard(oid)
+            guard = WalkGuard(oid, self.max_cells)
             try:
                 error = await self._walk_once(guard, attempts.asked)
             except TimeoutError as silence:
@@ -76,8 +77,9 @@ class PysnmpTransport:
         """Single cells by their whole OID."""
 
         async def ask(part: list[str]) -> dict[str, Cell]:
-            rows = (await self._ask("get", part)).rows
-            return {oid: _cell(value) for oid, value in rows if not isinstance(value, _NOTHING)}
+            answer = await self._ask("get", part)
+            cells = {oid: _cell(value) for oid, value in answer.rows if not answer.status}
+            return {oid: cell for oid, cell in cells.items() if cell is not None}
 
         try:
             return await get_in_parts(oids, self._gets, self.retries, ask)
@@ -97,19 +99,19 @@ class PysnmpTransport:
 
     async def _walk_once(self, guard: WalkGuard, asked: int) -> str:
         """Walk until the column ends, or an error that is named; a packet lost on the way costs one time-out."""
-        last, stuck_at = guard.oid, -1
+        last, stuck_at = guard.oid, 0
         while True:
             try:
                 answer = await self._ask("next" if self.version == "1" else "bulk", [last], asked)
             except TimeoutError:
-                if len(guard.cells) in {0, stuck_at}:
+                if len(guard.cells) == stuck_at:
                     raise
                 stuck_at = len(guard.cells)
                 continue
             if answer.status or not answer.rows:
                 return "" if self.version == "1" and answer.status == "noSuchName" else answer.status
             for oid, value in answer.rows:
-                if isinstance(value, _NOTHING) or not guard.take(oid, _cell(value)):
+                if isinstance(value, _END) or not guard.take(oid, _cell(value)):
                     return ""
             last = answer.rows[-1][0]
 
@@ -157,8 +159,10 @@ class PysnmpTransport:
         return TimeoutError()
 
 
-def _cell(value: Any) -> Cell:
-    """A value of pysnmp as a plain one."""
+def _cell(value: Any) -> Cell | None:
+    """A value of pysnmp as a plain one; None for what is no value."""
+    if isinstance(value, (*_END, _NULL)):
+        return None
     match type(value).__name__:
         case "ObjectIdentifier" | "ObjectIdentity" | "IpAddress":
             return str(value.prettyPrint())

@@ -43,4 +43,4 @@ class SnmpUser:
 
 def only_engine_id(user: SnmpUser) -> str:
     """What it looks like where an agent cannot decrypt a user: it drops the packet."""
-    return f"no answer to user {user.name!r}, but an engine ID (wrong privacy password, protocol or key_expansion?)"
+    return f"an engine ID but no more for user {user.name!r} (wrong privacy password, protocol or key_expansion?)"
