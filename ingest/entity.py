@@ -94,7 +94,7 @@ class Entities:
         module = next((e for e in above if not _LANE.match(self.text(e))), None)
         port = next(filter(None, (self._port(e, ports) for e in above)), None) or self._inside(module, ports)
         own = self._mention(sensor, ports, None if port is None else port.if_index)
-        if own and port and own.if_index != port.if_index and _PLUGGABLE.search(self.text(module or 0)):
+        if own and port and self._is_lane_of(own, port, sensor, module):
             # EOS names each lane after its breakout port, in use or not: the module stays one, in its first port.
             lane_of = ports.lane_of(own.if_index, port.if_index)
             own = own if lane_of is None else Mention(port.if_index, own.suffix or lane_of)
@@ -104,6 +104,11 @@ class Entities:
         lane = next(filter(None, map(_LANE.search, (self.text(e) for e in (sensor, *above)))), None)
         number = int(next(filter(None, lane.groups()))) if lane else at.suffix if own else None
         return Place(ports.cage(at.if_index), number, module)
+
+    def _is_lane_of(self, own: Mention, port: Mention, sensor: int, module: int | None) -> bool:
+        """Whether the port in a sensor's text may be a lane's name; not where the text numbers the lane itself."""
+        pluggable = module is not None and _PLUGGABLE.search(self.text(module)) is not None
+        return pluggable and own.if_index != port.if_index and not _LANE.search(self.text(sensor))
 
     def modules(self, ports: Interfaces) -> dict[int, int]:
         """Ports and the entity with a serial number that itself names or is tied to the port, where they agree on it.

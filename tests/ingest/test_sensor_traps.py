@@ -26,6 +26,18 @@ def test_eos_names_a_modules_lanes_after_breakout_ports_that_may_not_be_in_use(d
     assert ["Ethernet49/1"] == list(device.decode().inventory)
 
 
+def test_breakout_ports_whose_sensors_number_their_own_lane_stay_apart(device_of: Maker) -> None:
+    """NX-OS: "Ethernet1/50/2 Lane 1" is lane 1 of Ethernet1/50/2."""
+    device = device_of("Ethernet1/50/1", "Ethernet1/50/2")
+    module = device.entity("Ethernet1/50 transceiver", serial="FNS50")
+    for number in (1, 2):
+        device.sensor(f"Ethernet1/50/{number} Lane 1 Transceiver Receive Power Sensor", module, DBM, -20 - number)
+
+    expected = {("Ethernet1/50/1", 1, "rx_power_dbm"): -2.1, ("Ethernet1/50/2", 1, "rx_power_dbm"): -2.2}
+
+    assert expected == device.values("cisco_entity_sensor")
+
+
 def _xr_module(device: Any, name: str, serial: str) -> Any:
     module = device.entity(name, serial=serial)
     device.entity(f"{name}-IDPROM", module, serial=serial)
