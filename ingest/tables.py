@@ -12,7 +12,7 @@ from ingest.slots import Slot
 from ingest.transport import Cell, Column
 from ingest.units import mw_to_dbm
 
-__all__ = ["SENTINELS", "TableSlots", "number", "table_columns", "table_slots", "told_scale"]
+__all__ = ["SENTINELS", "TableSlots", "number", "table_columns", "table_slots", "told_scale", "unread_rows"]
 
 _TEXTS = frozenset(get_args(TextQuantity))
 SENTINELS = (-(2**31), 2**31 - 1, -1_000_000_000, 1_000_000_000)

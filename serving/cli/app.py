@@ -69,9 +69,17 @@ def collect(
     config: Annotated[Path, typer.Option("-c", "--config", help="Targets and intervals.")] = Path("forelight.toml"),
     once: Annotated[bool, typer.Option("--once", help="One sweep, then exit.")] = False,
     status: Annotated[bool, typer.Option("--status", help="What the collector did last; polls nothing.")] = False,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="DEVICE", help="How one target is read, and what of it is not.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Poll the switches of a configuration into the lake."""
+    if explain is not None:
+        from serving.cli import collect_explain
+
+        collect_explain.run(config, explain, as_json=json)
+        return
     if status:
         from serving.cli import collect_status
 
