@@ -54,6 +54,7 @@ class _Keeper:
     def __init__(self, config: Config, settings: Settings, lake: Lake, spool: Spool) -> None:
         self._path = settings.home / STATUS_FILE
         self._unwritten: str | None = None
+        self._idle: asyncio.Future[bool] | None = None
         self.spool = spool
         self.known = Known(lake, spool, settings.home / "cache")
         if self.known.warning:
@@ -78,6 +79,11 @@ class _Keeper:
         """Note what a sweep brought; a sweep must not fail because that cannot be written."""
         self.book.swept(sweep, self.spool.state)
         self._write()
+
+    def replay(self, loop: asyncio.AbstractEventLoop, limit_s: float) -> None:
+        """Between two sweeps there is time for what waits."""
+        if self.spool.state.rows and (self._idle is None or self._idle.done()):
+            self._idle = loop.run_in_executor(None, self.spool.replay, limit_s)
 
     def _write(self, *, status: bool = True) -> None:
         if not self.spool.owned:
@@ -146,8 +152,8 @@ async def _for_ever(config: Config, keeper: _Keeper, *, as_json: bool) -> None:
         if isinstance(outcome, Sweep):
             keeper.swept(outcome)
         _tell(outcome, as_json=as_json)
-        if keeper.spool.state.rows and not stop.is_set():  # between two sweeps there is time for what waits
-            loop.run_in_executor(None, keeper.spool.replay, config.collect.interval_s / 4)
+        if not stop.is_set():
+            keeper.replay(loop, config.collect.interval_s / 4)
 
     poller = keeper.poller(config)
     try:

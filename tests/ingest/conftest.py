@@ -241,3 +241,19 @@ class EntityDevice:
 def _device_of() -> type[EntityDevice]:
     """Makes a device of the names of its ports; its entities and sensors are added one by one."""
     return EntityDevice
+
+
+@pytest.fixture(name="small_disk")
+def _small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small tmpfs needs root: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)

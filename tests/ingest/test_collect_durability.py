@@ -8,12 +8,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES
 
 pytestmark = [pytest.mark.device, pytest.mark.snmpd, pytest.mark.slow]
@@ -181,3 +183,34 @@ def test_once_with_the_lake_away_keeps_the_rows_and_exits_1(one_switch: Any, awa
     assert "rows wait in the spool for the next run: " in done.stderr
     assert 0 == one_switch.run("--once").returncode
     assert 3 == len(_polls(one_switch))
+
+
+def _waiting(site: Any) -> dict[str, Any]:
+    """The spool as the status has it."""
+    return dict(json.loads((site.home / "collect.json").read_text())["spool"])
+
+
+def test_a_full_disk_is_told_and_its_rows_come_in_when_there_is_room(one_switch: Any, small_disk: Path) -> None:
+    one_switch.env |= {"FORELIGHT_LAKE_URI": str(small_disk / "lake")}
+    one_switch.lake = Lake(str(small_disk / "lake"))
+    with _running(one_switch) as collector:
+        collector.sweeps(2)
+        filler = small_disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        collector.sweeps(collector.acknowledged + 4)
+        full = _waiting(one_switch)
+        filler.unlink()
+        until = time.monotonic() + 60
+        while _waiting(one_switch)["rows"] and time.monotonic() < until:
+            time.sleep(0.2)
+
+        assert 0 == collector.end(signal.SIGTERM), collector.said
+    polls = _polls(one_switch)
+
+    assert full["files"] > 0
+    assert "No space left on device" in full["error"]
+    assert collector.acknowledged <= len(polls) <= collector.acknowledged + 1
+    assert polls == sorted(polls)
+    assert (0, 0, None) == tuple(_waiting(one_switch)[name] for name in ("rows", "dropped_rows", "error"))

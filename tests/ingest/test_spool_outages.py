@@ -62,22 +62,6 @@ def _program() -> Program:
     return run
 
 
-@pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"a small tmpfs needs root: {mounted.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 def _order(lake: Lake) -> list[str]:
     """Interfaces of appends as the lake has them, each of which must be whole and there once."""
     rows = lake.scan(LANE_SAMPLES).collect()
