@@ -6,6 +6,7 @@ ifIndex lives only within a poll (field_faults.md, row 56): what leaves this mod
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 from ingest.transport import Cell, Column
@@ -20,6 +21,7 @@ IF_COLUMNS = (_NAME, _DESCR, _TYPE, ADMIN_STATUS, OPER_STATUS)
 _NOT_A_CAGE = {24, 53, 131, 135, 136, 150, 161, 166}
 """IANAifType: loopback, propVirtual, tunnel, l2vlan, l3ipvlan, mplsTunnel, LAG, mpls."""
 
+_ETHERNET = re.compile(r"(?:[A-Za-z]*(?:Gig|Ethernet)[A-Za-z]*|[A-Z][a-z]{1,2})(\d+(?:/\d+)*)")
 _OPTICS = re.compile(r"optics(\d+(?:/\d+)+)", re.IGNORECASE)
 _XR_SLOT = re.compile(r"(?:optics|[a-z]*gig(?:e|abitethernet))(\d+(?:/\d+){3})", re.IGNORECASE)
 _XR_DEPTH = 3
@@ -114,12 +116,20 @@ class Interfaces:
 
     def at(self, path: str) -> int | None:
         """The one Ethernet port at a slot path, such as 0/0/1; the first of those that IOS-XR breaks it out into."""
-        ethernet = r"([A-Za-z]*(Gig|Ethernet)[A-Za-z]*|[A-Z][a-z]{1,2})"
         for end in ("", "/0") if path.count("/") == _XR_DEPTH else ("",):
-            found = [i for i, name in self.names.items() if re.fullmatch(f"{ethernet}{path}{end}", name)]
+            found = self._by_path.get(path + end, [])
             if found:
                 return found[0] if len(found) == 1 else None
         return None
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for if_index, name in self.names.items():
+            match = _ETHERNET.fullmatch(name)
+            if match:
+                found.setdefault(match[1], []).append(if_index)
+        return found
 
     def cage(self, if_index: int) -> int:
         """The Ethernet port of an optics controller (IOS-XR's Optics0/0/0/1), where there is exactly one."""
