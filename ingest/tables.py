@@ -49,11 +49,12 @@ class TableSlots:
 
 
 def table_columns(table: PlainTable) -> tuple[list[str], list[str]]:
-    """OIDs of a table's readings, and of what is looked at in discovery alone: limits, twins and flags."""
-    needed = [f"{table.table}.{c.column}" for c in table.columns]
-    once = [n for c in table.columns for n in (*c.limits.values(), *([] if c.twin is None else [c.twin]))]
-    once += [flag.column for flag in (table.only, table.uncalibrated) if flag]
-    return needed, [f"{table.table}.{n}" for n in once]
+    """OIDs of a table's readings and what they mean nothing without, and of what is good to have."""
+    flags = [] if table.only is None else [table.only.column]
+    needed = [*(c.column for c in table.columns), *(c.twin for c in table.columns if c.twin is not None), *flags]
+    extra = [n for c in table.columns for n in c.limits.values()]
+    extra += [] if table.uncalibrated is None else [table.uncalibrated.column]
+    return [f"{table.table}.{n}" for n in needed], [f"{table.table}.{n}" for n in extra]
 
 
 def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entities, ports: Interfaces) -> TableSlots:

@@ -71,6 +71,16 @@ def test_every_value_is_the_expected_one_and_there_is_no_other(walk: Path) -> No
 
 
 @walks
+def test_limits_and_marks_need_not_be_walked_for_the_readings(walk: Path) -> None:
+    """The collector chooses a profile by the readings that the needed columns give."""
+    profile = load_profile(walk.parent.name)
+    cells = _replayed(walk).map.cells
+    needed = decode({oid: cells[oid] for oid in columns_to_walk(profile).needed}, profile)
+
+    assert _replayed(walk).readings == needed.readings
+
+
+@walks
 def test_modules_are_known_also_those_that_give_no_reading(walk: Path) -> None:
     expected = {port: (m["serial"], m["part_number"], m["vendor"]) for port, m in _expected(walk).items()}
     inventory = _replayed(walk).inventory
