@@ -57,7 +57,8 @@ class _Wait:
 class Spool:
     """A sink that keeps what the lake does not take.
 
-    One process at a time has a folder. Another one's appends go straight to the lake and fail with it.
+    One process at a time has a folder. Another one's appends go straight to the lake and fail with it, until the first
+    has ended.
 
     Args:
         lake: where rows belong.
@@ -86,8 +87,6 @@ class Spool:
         self._waits: dict[str, _Wait] = {}
         self._running: Attempt[object] | None = None
         self._append_s = 0.0
-        if self._queue.rows:
-            say(f"{self._queue.rows} rows wait in the spool since the last run")
         self.state = self._now()
         """As of the last append: replaced whole, so that other threads may read it."""
 
@@ -105,9 +104,9 @@ class Spool:
         Raises:
             LakeError: the rows are not of the table's shape; or, without the folder, what the lake raises.
         """
-        if not self.owned:
-            return self._pass_on(table, rows)
         with self._busy:
+            if not self._queue.own():
+                return self._pass_on(table, rows)
             entry = self._queue.entry(table, rows)
             if not self._direct(entry):
                 self._queue.put(entry, canonical(table, rows).select(table.schema.names))

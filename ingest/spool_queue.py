@@ -39,11 +39,19 @@ class Queue:
         self._descriptor: int | None = None
         self._disk_error: str | None = None
         self.dropped_rows = 0
-        self.owned = self._lock()
-        if self.owned:
+        self.owned = False
+        self.own()
+
+    def own(self) -> bool:
+        """Have the folder, with what an earlier process left in it, where no other process has it."""
+        if not self.owned and self._lock():
+            self.owned = True
             self._find()
-            self._numbers = spool_files.take_numbers(folder, self._entries)
+            self._numbers = spool_files.take_numbers(self._folder, self._entries)
             self._next = self._numbers.first
+            if self._entries:
+                self._say(f"{self.rows} rows wait in the spool since the last run")
+        return self.owned
 
     def close(self) -> None:
         """Let another process have the folder."""
@@ -148,6 +156,8 @@ class Queue:
         except BlockingIOError:
             os.close(descriptor)
             return False
+        except OSError as error:  # a file system without locks
+            self._say(f"the spool {self._folder} cannot be locked ({_line(error)}): give it to one collector only")
         self._descriptor = descriptor
         return True
 

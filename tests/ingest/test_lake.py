@@ -110,6 +110,24 @@ def test_several_transactions_are_recorded_together_and_no_rows_are_enough(lake:
     assert {"file-a", "file-b"} == lake.recorded(LANE_SAMPLES, ["file-a", "file-b", "file-c"])
 
 
+def test_a_writers_highest_mark_is_kept_over_checkpoints_and_rewrites(lake: Lake, lease: FileLease) -> None:
+    """Delta writes a checkpoint each hundred commits; what went before may be cleaned away."""
+    assert 0 == lake.mark(LANE_SAMPLES, "one")
+
+    for number in (7, 10**17):
+        lake.append(LANE_SAMPLES, samples(1), mark=("one", number))
+    for _ in range(100):
+        lake.append(LANE_SAMPLES, samples(1))
+    lake.compact(LANE_SAMPLES, lease=lease)
+    (checkpoint,) = Path(lake.uri, "lane_samples", "_delta_log").glob("*.checkpoint.parquet")
+    for commit in checkpoint.parent.glob("*.json"):
+        if commit.name[:20] <= checkpoint.name[:20]:
+            commit.unlink()
+
+    assert 10**17 == lake.mark(LANE_SAMPLES, "one")
+    assert 0 == lake.mark(LANE_SAMPLES, "two")
+
+
 def test_a_scan_is_half_open_and_reads_only_the_days_it_needs(lake: Lake) -> None:
     lake.append(LANE_SAMPLES, samples(72))
     since, until = T0 + timedelta(hours=2), T0 + timedelta(hours=26)

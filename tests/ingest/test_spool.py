@@ -317,6 +317,40 @@ def test_a_file_can_be_set_aside_only_for_so_long(spool: Any, lake: Away, rows: 
     assert (0, 200) == (one.state.bad_files, one.state.rows)
 
 
+def test_rows_that_are_lost_with_the_process_are_said(
+    spool: Any, lake: Away, rows: Rows, said: Said, tmp_path: Path
+) -> None:
+    one = spool()
+    lake.error = OSError("away")
+    (tmp_path / "spool").rename(tmp_path / "gone")
+    one.append(LANE_SAMPLES, rows("e1", count=3))
+    one.close()
+
+    assert "3 rows that could not be written anywhere are lost" == said[-1]
+
+
+def test_a_folder_that_cannot_be_made_leaves_the_memory(lake: Away, rows: Rows, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    one = Spool(lake, tmp_path / "file" / "spool")
+    lake.error = OSError("away")
+    one.append(LANE_SAMPLES, rows("e1"))
+
+    assert (True, 1) == (one.owned, one.state.memory_rows)
+
+
+def test_without_the_folder_what_the_lake_raises_is_one_line(spool: Any, lake: Away, rows: Rows) -> None:
+    spool()
+    second = spool()
+    lake.error = OSError("Kernel error\n   Generic S3 error")
+
+    with pytest.raises(LakeError, match="lane_samples: Kernel error Generic S3 error"):
+        second.append(LANE_SAMPLES, rows("e1"))
+
+    lake.error = None
+
+    assert 1 == second.append(LANE_SAMPLES, rows("e2"))
+
+
 def test_two_processes_do_not_share_a_folder(spool: Any, lake: Away, rows: Rows, tmp_path: Path) -> None:
     first, second = spool(), spool()
     lake.error = LakeError("away")
@@ -325,9 +359,15 @@ def test_two_processes_do_not_share_a_folder(spool: Any, lake: Away, rows: Rows,
 
     assert (True, False) == (first.owned, second.owned)
     assert [] == _files(tmp_path)
-    first.close()
 
-    assert spool().owned
+    first.append(LANE_SAMPLES, rows("e2"))
+    first.close()
+    second.append(LANE_SAMPLES, rows("e3"))
+    lake.error = None
+    second.replay()
+
+    assert second.owned
+    assert ["e2", "e3"] == lake.names
 
 
 def test_an_append_that_does_not_end_is_left_to_itself_and_not_repeated(
