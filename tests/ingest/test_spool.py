@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ingest.errors import LakeError
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
@@ -422,6 +424,46 @@ def test_a_lake_that_is_away_is_tried_for_one_table_at_a_time(
     lake.error = None
 
     assert one.replay()
+
+
+_STEPS = st.lists(st.sampled_from(["lane", "port", "away", "back", "deaf", "restart", "no disk", "disk"]), max_size=40)
+
+
+@given(steps=_STEPS)
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_whatever_happens_rows_arrive_once_and_in_order(
+    rows: Rows, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, steps: list[str]
+) -> None:
+    """Only a restart while there is no disk may lose rows: those that were in memory."""
+    monkeypatch.setattr("ingest.spool._FIRST_WAIT_S", 0.0)
+    lake, folder = Away(), tmp_path_factory.mktemp("spool") / "spool"
+    one = Spool(lake, folder)
+    sent: list[tuple[str, str]] = []
+    for number, step in enumerate(steps):
+        if step in {"lane", "port"}:
+            table = LANE_SAMPLES if step == "lane" else PORT_SAMPLES
+            one.append(table, rows(f"e{number}", table))
+            sent.append((table.name, f"e{number}"))
+        elif step == "restart" and folder.exists():
+            one.replay()  # what is in memory reaches the disk at an append only
+            if one.state.memory_rows == 0:
+                one.close()
+                one = Spool(lake, folder)
+        elif step in {"away", "back", "deaf"}:
+            lake.error = OSError("away") if step == "away" else None
+            lake.loses_answers = step == "deaf"
+        elif step == "no disk" and folder.exists() and not one.state.files:
+            folder.rename(folder.with_name("gone"))
+        elif step == "disk" and not folder.exists():
+            folder.with_name("gone").rename(folder)
+    lake.error, lake.loses_answers = None, False
+    while not one.replay():
+        pass
+
+    for table in (LANE_SAMPLES, PORT_SAMPLES):
+        assert [row for row in sent if row[0] == table.name] == [row for row in lake.kept if row[0] == table.name]
 
 
 def test_many_small_files_become_few_commits(spool: Any, lake: Away, rows: Rows) -> None:
