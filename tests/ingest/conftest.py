@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ from typing import Any
 import pytest
 
 from ingest.decode import Decoded, decode
+from ingest.device import SYS_UP_TIME
 from ingest.errors import TransportError
 from ingest.lake import Lake
 from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES
 from ingest.snmp_gufo import GufoTransport
-from ingest.transport import Cell, Column
+from ingest.transport import Cell, Column, ReplayTransport
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings" / "snmp"
 
@@ -257,3 +259,63 @@ def _small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+_PHY_SENSOR, _IF_X = "1.3.6.1.2.1.99.1.1.1", "1.3.6.1.2.1.31.1.1.1"
+_AS_DBM, _AS_C, _AS_MA = (14, 9, 2), (8, 9, 1), (5, 8, 2)  # type, scale, precision
+
+
+class Switch(ReplayTransport):
+    """Two ports with a module of two lanes each; counts what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.asked: Counter[str] = Counter()
+        self.put("1.3.6.1.2.1.1.2.0", "1.3.6.1.4.1.30065.1")
+        self.put(SYS_UP_TIME, 100_000)
+        for port in (1, 2):
+            for column, cell in (("7", 1), ("8", 1)):
+                self.put(f"{_IF}.{column}.{port}", cell)
+            self.put(f"{_IF_X}.1.{port}", f"Ethernet{port}".encode())
+            self.put(f"{_IF_X}.7.{port}", 1_000 * port)
+            self.plug(port, f"SN{port}")
+
+    def put(self, oid: str, cell: Cell) -> None:
+        self._cells[oid] = cell
+        self._order = sorted((tuple(map(int, known.split("."))), known) for known in self._cells)
+
+    def plug(self, port: int, serial: str) -> None:
+        """Put a module in."""
+        module = 100 * port
+        self._physical(module, 0, 9, f"Xcvr for Ethernet{port}", serial)
+        self._sensor(module + 1, module, "Temperature", _AS_C, 400)
+        for lane in (1, 2):
+            self._sensor(module + 10 * lane, module, f"Lane {lane} Rx Power", _AS_DBM, -200)
+            self._sensor(module + 10 * lane + 1, module, f"Lane {lane} Tx Bias", _AS_MA, 650)
+
+    def unplug(self, port: int) -> None:
+        """Take a port's module and its sensors out of all tables."""
+        gone = range(100 * port, 100 * port + 100)
+        tables = (f"{_PHY_SENSOR}.", f"{_ENT}.")
+        for oid in [o for o in self._cells if o.startswith(tables) and int(o.rpartition(".")[2]) in gone]:
+            del self._cells[oid]
+        self.put(SYS_UP_TIME, self._cells[SYS_UP_TIME])
+
+    def _physical(self, entity: int, parent: int, kind: int, name: str, serial: str = "") -> None:
+        for column, cell in ((4, parent), (5, kind), (7, name.encode()), (11, serial.encode())):
+            self.put(f"{_ENT}.{column}.{entity}", cell)
+
+    def _sensor(self, entity: int, module: int, name: str, kind: tuple[int, int, int], value: int) -> None:
+        self._physical(entity, module, 8, name)
+        for column, cell in enumerate((*kind, value, 1), 1):
+            self.put(f"{_PHY_SENSOR}.{column}.{entity}", cell)
+
+    async def walk(self, oid: str, expect: int = 0) -> Column:
+        self.asked[oid] += 1
+        return await super().walk(oid, expect)
+
+
+@pytest.fixture(name="switch_of")
+def _switch_of() -> type[Switch]:
+    """Makes switches of two ports in memory."""
+    return Switch

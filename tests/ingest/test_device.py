@@ -1,8 +1,7 @@
 """One device from poll to poll: discovered once, read by its map, and discovered again when anything moved."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,69 +12,17 @@ from ingest.device import SYS_UP_TIME, Device
 from ingest.installed import Absences, Installations
 from ingest.poll import Poll
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Quality
-from ingest.transport import Cell, Column, ReplayTransport
 
 _SENSOR, _ENTITY = "1.3.6.1.2.1.99.1.1.1", "1.3.6.1.2.1.47.1.1.1.1"
 _IF, _IFX = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1"
 _VALUE, _STATUS, _SERIAL = f"{_SENSOR}.4", f"{_SENSOR}.5", f"{_ENTITY}.11"
-_DBM, _CELSIUS, _AMPERES = (14, 9, 2), (8, 9, 1), (5, 8, 2)  # type, scale, precision
-
-
-class Switch(ReplayTransport):
-    """Two ports with a module of two lanes each; counts what it is asked."""
-
-    def __init__(self) -> None:
-        super().__init__({})
-        self.asked: Counter[str] = Counter()
-        self.put("1.3.6.1.2.1.1.2.0", "1.3.6.1.4.1.30065.1")
-        self.put(SYS_UP_TIME, 100_000)
-        for port in (1, 2):
-            for column, cell in (("7", 1), ("8", 1)):
-                self.put(f"{_IF}.{column}.{port}", cell)
-            self.put(f"{_IFX}.1.{port}", f"Ethernet{port}".encode())
-            self.put(f"{_IFX}.7.{port}", 1_000 * port)
-            self.plug(port, f"SN{port}")
-
-    def put(self, oid: str, cell: Cell) -> None:
-        self._cells[oid] = cell
-        self._order = sorted((tuple(map(int, known.split("."))), known) for known in self._cells)
-
-    def plug(self, port: int, serial: str) -> None:
-        """Put a module in."""
-        module = 100 * port
-        self._physical(module, 0, 9, f"Xcvr for Ethernet{port}", serial)
-        self._sensor(module + 1, module, "Temperature", _CELSIUS, 400)
-        for lane in (1, 2):
-            self._sensor(module + 10 * lane, module, f"Lane {lane} Rx Power", _DBM, -200)
-            self._sensor(module + 10 * lane + 1, module, f"Lane {lane} Tx Bias", _AMPERES, 650)
-
-    def unplug(self, port: int) -> None:
-        """Take a port's module and its sensors out of all tables."""
-        gone = range(100 * port, 100 * port + 100)
-        tables = (f"{_SENSOR}.", f"{_ENTITY}.")
-        for oid in [o for o in self._cells if o.startswith(tables) and int(o.rpartition(".")[2]) in gone]:
-            del self._cells[oid]
-        self.put(SYS_UP_TIME, self._cells[SYS_UP_TIME])
-
-    def _physical(self, entity: int, parent: int, kind: int, name: str, serial: str = "") -> None:
-        for column, cell in ((4, parent), (5, kind), (7, name.encode()), (11, serial.encode())):
-            self.put(f"{_ENTITY}.{column}.{entity}", cell)
-
-    def _sensor(self, entity: int, module: int, name: str, kind: tuple[int, int, int], value: int) -> None:
-        self._physical(entity, module, 8, name)
-        for column, cell in enumerate((*kind, value, 1), 1):
-            self.put(f"{_SENSOR}.{column}.{entity}", cell)
-
-    async def walk(self, oid: str, expect: int = 0) -> Column:
-        self.asked[oid] += 1
-        return await super().walk(oid, expect)
 
 
 class Watched:
     """A switch, its device, and what stands of its installations."""
 
-    def __init__(self) -> None:
-        self.switch, self.known = Switch(), Installations()
+    def __init__(self, switch: Any) -> None:
+        self.switch, self.known = switch, Installations()
         options = {"device": "leaf01", "address": "192.0.2.1", "snmp": {"community": "x"}}
         self.device = Device(Target.model_validate(options))
 
@@ -87,8 +34,8 @@ class Watched:
 
 
 @pytest.fixture(name="leaf")
-def _leaf() -> Watched:
-    return Watched()
+def _leaf(switch_of: Callable[[], Any]) -> Watched:
+    return Watched(switch_of())
 
 
 def _lanes(poll: Poll) -> dict[tuple[str, int], dict[str, Any]]:
