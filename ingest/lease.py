@@ -1,8 +1,10 @@
 """An exclusive lease: whoever rewrites the lake's files holds one, or leaves them alone.
 
-deltalake lets two rewrites of one table commit at once and doubles its rows, so
-a rewrite asks for the lease first. On one machine a locked file is enough, and
-the kernel drops it when its process dies.
+The lake's own rewrites cannot commit over one another (see `ingest.lake_compact`),
+but two at once would do the same work, and deltalake's ``optimize`` doubles rows, so
+whoever rewrites asks for the lease first. On one machine a locked file is enough, and
+the kernel drops it when its process dies; where machines share the lake,
+`serving.leases` has one in the database.
 """
 
 import fcntl
@@ -30,6 +32,13 @@ class Lease(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give the lease back."""
+
+    def check(self) -> None:
+        """Make sure, before what was made is committed, that the lease is still held.
+
+        Raises:
+            LakeError: it was lost meanwhile.
+        """
 
 
 class FileLease:
@@ -59,3 +68,6 @@ class FileLease:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def check(self) -> None:
+        """A lock cannot be lost while its process lives."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Column,
     DateTime,
     Dialect,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["UtcTime", "alarm_events", "alarms", "metadata", "runs"]
+__all__ = ["UtcTime", "alarm_events", "alarms", "leases", "metadata", "runs"]
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -108,4 +109,13 @@ alarm_events: Final = Table(
     Column("who", String(200), nullable=False),
     Column("why", Text, nullable=False),
     Index("ix_alarm_events_alarm_id", "alarm_id", "event_id"),
+)
+
+leases: Final = Table(
+    "leases",
+    metadata,
+    Column("name", String(500), primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("owner", String(500), nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
 )
