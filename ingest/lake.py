@@ -24,7 +24,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from ingest.delta import PARTITION, canonical, data_files, latest_of_key, read
+from ingest.delta import PARTITION, DataFile, canonical, data_files, latest_of_key, read
 from ingest.errors import LakeError
 from ingest.lease import Lease
 from ingest.schema import TABLES, Table
@@ -153,6 +153,11 @@ class Lake:
         """Days (UTC) that have rows, in order."""
         handle = self._open(table)
         return [] if handle is None else sorted({file.day for file in data_files(handle) if file.day is not None})
+
+    def files(self, table: Table, *, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
+        """Data files of the newest version that may hold rows of the times asked for, in commit order by day."""
+        handle = self._open(table)
+        return [] if handle is None else data_files(handle, since, until)
 
     def fingerprints(self, table: Table) -> dict[date, str]:
         """By day a digest of its data files: equal as long as nothing was appended to or rewritten in that day."""
