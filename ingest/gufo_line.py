@@ -7,6 +7,7 @@ costs there. This takes the same sockets (`gufo.snmp._fast`, hence the pinned ve
 import asyncio
 from collections.abc import Callable
 
+from gufo.snmp import SnmpDecodeError
 from gufo.snmp._fast import SnmpV1ClientSocket, SnmpV2cClientSocket, SnmpV3ClientSocket
 from gufo.snmp.user import (
     Aes128Key,
@@ -100,8 +101,11 @@ class Line:
             self._send()
         except BlockingIOError:
             return
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever waits
-            done.set_exception(error)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits
+            panic = not isinstance(error, Exception)  # of the Rust code, at some packets that are no SNMP
+            done.set_exception(SnmpDecodeError("no SNMP") if panic else error)
         self._heard_at = asyncio.get_running_loop().time()
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:

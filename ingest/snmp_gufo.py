@@ -30,6 +30,9 @@ _GET_AT_ONCE = 32
 _CLOCK_HOLDS_S = 100.0
 """RFC 3414 refuses messages whose clock is 150 s behind the agent's: before that it is asked for again."""
 
+_FAULTS = (SnmpError, OSError, RuntimeError, ValueError)
+"""What gufo raises at silence (an OSError, too) and at packets that it cannot read."""
+
 _SYS_UP_TIME = "1.3.6.1.2.1.1.3.0"
 
 
@@ -87,7 +90,7 @@ class GufoTransport:
         while not attempts.over:
             try:
                 column, end = await self._asking(lambda: self._walk_once(oid, attempts.asked, expect))
-            except (SnmpError, OSError) as error:  # silence is an OSError, too
+            except _FAULTS as error:  # silence is an OSError, too
                 attempts.silent(_reason(error))
             else:
                 attempts.answered(column, error=end.value, hopeless=end is End.BROKEN)
@@ -99,7 +102,7 @@ class GufoTransport:
         async def ask(part: list[str]) -> dict[str, Cell]:
             try:
                 return await self._asking(lambda: self._get_once(part))
-            except (SnmpError, OSError) as error:  # silence is an OSError, too
+            except _FAULTS as error:  # silence is an OSError, too
                 raise TimeoutError(_reason(error)) from None
 
         try:
@@ -212,7 +215,7 @@ def _reason(error: Exception) -> str:
     """Why there is no answer, in one phrase; an agent that cannot be reached gives none, too."""
     if isinstance(error, _UnheardError):
         return str(error)
-    if isinstance(error, SnmpError):
-        return f"no readable answer ({str(error) or type(error).__name__})"
-    why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    return f"no answer ({why.lower()})" if why else "no answer"
+    if isinstance(error, OSError):
+        why = (error.strerror or str(error)).lower()
+        return f"no answer ({why})" if why else "no answer"
+    return f"no readable answer ({str(error) or type(error).__name__})"

@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -86,8 +87,18 @@ class TestPackets:
             lambda packet: packet[:-1],
             lambda packet: b"\x30\x84\xff\xff\xff\xff" + packet[2:],
             lambda packet: b"\x30\x80" + packet[2:],
+            lambda packet: packet[:3],  # gufo-snmp panics
         ],
-        ids=["empty", "ones", "text", "half", "an octet short", "a length of gigabytes", "no length"],
+        ids=[
+            "empty",
+            "ones",
+            "text",
+            "half",
+            "an octet short",
+            "a length of gigabytes",
+            "no length",
+            "within a length",
+        ],
     )
     @pytest.mark.parametrize("expect", [0, 100])
     def test_what_cannot_be_read_is_an_error(
@@ -157,6 +168,26 @@ class TestPackets:
         port = agent(lambda packet: heard(packet).reply(TABLE)).port
 
         assert WHOLE == ask.walk(port, COLUMN, max_repetitions=10)
+
+    def test_random_damage_is_an_error_or_fewer_rows_but_nothing_else(
+        self, agent: AgentMaker, ask: Any, heard: Any
+    ) -> None:
+        dice = Random(4711)
+
+        def answer(packet: bytes) -> bytes:
+            spoilt = bytearray(heard(packet).reply(heard(packet).after(TABLE)))
+            if dice.random() < 0.3:
+                spoilt[dice.randrange(len(spoilt))] = dice.randrange(256)
+            return bytes(spoilt)
+
+        port, found = agent(answer).port, []
+
+        for _ in range(20):
+            with suppress(TransportError):
+                found.append(ask.walk(port, COLUMN, timeout_s=0.02, retries=0, max_repetitions=50))
+
+        assert WHOLE in found
+        assert all(isinstance(cell, int | float | bytes | str) for column in found for cell in column.values())
 
 
 class TestErrors:
