@@ -271,8 +271,9 @@ async def _cancel_on(stop: asyncio.Event, tasks: list[asyncio.Task[Poll]]) -> No
 def _told(error: str, target: Target, seconds: float, *, answered: bool) -> str:
     """The reason as an operator needs it: silence has several, and agents do not tell them apart."""
     if error.startswith("no answer") and not answered:
+        by_user = target.snmp is not None and target.snmp.user is not None
+        why = "no SNMPv3 there" if by_user else "wrong community: agents do not answer those"
         return (
-            f"no answer within {max(1, round(seconds))} s from {target.address}:{target.port} "
-            "(wrong address, or wrong community: agents do not answer those)"
+            f"no answer within {max(1, round(seconds))} s from {target.address}:{target.port} (wrong address, or {why})"
         )
     return error
