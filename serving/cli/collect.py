@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from ingest.errors import IngestError, LakeError, TransportError
 from ingest.known import Known
 from ingest.lake import Lake
 from ingest.poller import Poll, Poller, Sweep
+from ingest.refused import write_refused
 from ingest.spool import Spool
 from ingest.status import STATUS_FILE, read_status, write_status
 from serving.cli.collect_metrics import serve_metrics
@@ -52,7 +54,7 @@ class _Keeper:
     """Where rows go, and what is noted of each sweep beside them."""
 
     def __init__(self, config: Config, settings: Settings, lake: Lake, spool: Spool) -> None:
-        self._path = settings.home / STATUS_FILE
+        self._path, self._quarantine = settings.home / STATUS_FILE, settings.home / "quarantine"
         self._unwritten: str | None = None
         self._idle: asyncio.Future[bool] | None = None
         self.spool = spool
@@ -64,7 +66,7 @@ class _Keeper:
         except IngestError:
             before = None  # of another version: begun anew
         self.book = Book(config, before)
-        self._write(status=False)
+        self._write(None)
 
     def poller(self, config: Config, done: Callable[[Poll], None] = lambda _: None) -> Poller:
         """One that writes here; `done` is called after each poll."""
@@ -78,19 +80,21 @@ class _Keeper:
     def swept(self, sweep: Sweep) -> None:
         """Note what a sweep brought; a sweep must not fail because that cannot be written."""
         self.book.swept(sweep, self.spool.state)
-        self._write()
+        self._write(sweep.polls)
 
     def replay(self, loop: asyncio.AbstractEventLoop, limit_s: float) -> None:
         """Between two sweeps there is time for what waits."""
         if self.spool.state.rows and (self._idle is None or self._idle.done()):
             self._idle = loop.run_in_executor(None, self.spool.replay, limit_s)
 
-    def _write(self, *, status: bool = True) -> None:
-        if not self.spool.owned:
-            return  # another collector runs, and it is its place to tell
+    def _write(self, polls: list[Poll] | None) -> None:
+        """Write what is known, what the polls refused, and, after a sweep, the status."""
         try:
+            write_refused(self._quarantine, polls or (), datetime.now(UTC))
+            if not self.spool.owned:
+                return  # another collector runs, and it is its place to tell
             self.known.save()
-            if status:
+            if polls is not None:
                 write_status(self._path, self.book.status)
         except OSError as error:
             if self._unwritten != error.strerror:
