@@ -37,7 +37,7 @@ class Running:
     def _count(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
-            self.acknowledged += json.loads(line)["targets"][0]["error"] is None
+            self.acknowledged += sum(target["error"] is None for target in json.loads(line)["targets"])
 
     def _listen(self) -> None:
         assert self.process.stderr
