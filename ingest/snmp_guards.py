@@ -97,15 +97,21 @@ class Repetitions:
     """How many rows to ask for in one answer: fewer when a device falls silent or says that they are too many.
 
     Some devices (Huawei, at 50) do not answer where the answer would pass UDP's limit, which looks like a lost packet.
-    So the next attempt asks for half; only what happens twice at a size is taken for the device's limit.
+    So the next attempt asks for half; only what fails twice with nothing as large answered in between is taken for the
+    device's limit, and even that is tried again now and then: it may have been a bad hour of the network's.
     """
 
     FEWEST = 5
     """Five of the longest strings (255 octets) fit any path: silence at that has another reason."""
 
+    TRIED_AGAIN_AFTER = 2_000
+    """Answered walks: an hour or two of a device's polls."""
+
     def __init__(self, most: int) -> None:
         self.most = most
+        self._configured = most
         self._suspect = 0
+        self._answered = 0
 
     def at_first(self, expect: int = 0) -> int:
         """Rows to ask for: equal answers that just hold the rows that are expected and the first behind them.
@@ -124,12 +130,19 @@ class Repetitions:
 
     def worked(self, asked: int, failed: int = 0) -> None:
         """An attempt was answered; `failed` is what was asked for before without success, 0 for nothing."""
-        if failed <= asked:
-            self._suspect = self._suspect if asked < self._suspect else 0
-        elif self._suspect:
-            self.most, self._suspect = min(asked, self.most), 0
-        else:
-            self._suspect = failed
+        if failed > asked:
+            self._answered = 0
+            if self._suspect:
+                self.most, self._suspect = min(asked, self.most), 0
+            else:
+                self._suspect = failed
+            return
+        if asked > self._suspect // 2:
+            self._suspect = 0
+        self._answered += 1
+        if self.most < self._configured and self._answered >= self.TRIED_AGAIN_AFTER:
+            self.most = self._suspect = min(2 * self.most, self._configured)
+            self._answered = 0
 
 
 class Attempts:

@@ -199,6 +199,29 @@ def test_one_lost_packet_does_not_make_walks_slow_for_ever() -> None:
     assert 25 == repetitions.most
 
 
+def test_losses_of_small_walks_do_not_make_large_ones_slow() -> None:
+    repetitions = Repetitions(25)
+
+    repetitions.worked(5, failed=10)
+    repetitions.worked(22)
+    repetitions.worked(5, failed=10)
+
+    assert 25 == repetitions.most
+
+
+def test_a_size_that_failed_twice_is_tried_again_in_the_end() -> None:
+    repetitions = Repetitions(50)
+    for _ in range(2):
+        repetitions.worked(25, failed=50)
+
+    for _ in range(Repetitions.TRIED_AGAIN_AFTER):
+        repetitions.worked(22)
+    assert 50 == repetitions.most
+
+    repetitions.worked(25, failed=50)
+    assert 25 == repetitions.most
+
+
 @pytest.mark.parametrize("indices", [["1", "3", "2"], ["1.1", "1"], ["10", "9"], ["", "1"]])
 def test_an_order_that_was_found_good_does_not_make_a_bad_one_good(indices: list[str]) -> None:
     orders = KnownOrders()
