@@ -179,6 +179,8 @@ class Device:
             if self._restarted_or_swapped(told):
                 return None
             await walks.get(device.columns, device.cells)
+        if device.rescaled(walks.cells):
+            return None
         changed = device.changed(walks.cells)
         says_so = any(told.get(oid) != self._told[oid] for oid in _LAST_CHANGES if oid in self._told)
         if (changed or says_so) and age_s >= _DISCOVER_AGAIN_S:

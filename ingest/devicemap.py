@@ -124,10 +124,12 @@ class DeviceMap:
         return (bad * int(Quality.LIMITS_IMPLAUSIBLE) | raw * int(Quality.UNCALIBRATED)).astype(np.int16)
 
     def changed(self, cells: Mapping[str, Column]) -> bool:
-        """Whether a column has other rows than discovery saw, or a guarded one other cells."""
-        if any(cells.get(guard) != self.cells.get(guard) for guard in self.guards):
-            return True
+        """Whether a column has other rows than discovery saw."""
         return any(list(cells.get(oid, ())) != source.values.indices for oid, source in self._sources.items())
+
+    def rescaled(self, cells: Mapping[str, Column]) -> bool:
+        """Whether numbers may mean something else than discovery saw."""
+        return any(cells.get(guard) != self.cells.get(guard) for guard in self.guards)
 
     def read(self, cells: Mapping[str, Column]) -> Snapshot:
         """The arrays of one poll; a column or cell that is not there is no reading."""

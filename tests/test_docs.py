@@ -96,6 +96,15 @@ def test_what_everybody_reads_is_short(page: str, lines: int) -> None:
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines
 
 
+def test_every_fault_of_the_field_names_tests_that_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")))
+    texts = (file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    there = {name for text in texts for name in re.findall(r"def (test_\w+)", text)}
+
+    assert named
+    assert set() == named - there
+
+
 @pytest.mark.parametrize("adr", ADRS, ids=lambda adr: adr.stem)
 def test_a_decision_fits_a_page_and_has_its_parts(adr: Path) -> None:
     text = adr.read_text(encoding="utf-8")

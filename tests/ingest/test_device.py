@@ -204,6 +204,22 @@ def test_what_is_learnt_of_a_module_later_completes_its_row(leaf: Watched) -> No
     assert [] == leaf.poll().modules
 
 
+def test_a_scale_that_changes_is_never_applied_to_an_old_number(leaf: Watched) -> None:
+    """Where power is in watts some agents move the scale with the value; the map's would be wrong by a thousand."""
+    for entity in (110, 120, 210, 220):
+        for column, cell in ((1, 6), (2, 8), (3, 4), (4, 5_000)):  # watts, milli, four decimals: 0.5 mW
+            leaf.switch.put(f"{_SENSOR}.{column}.{entity}", cell)
+    before = leaf.poll()
+    leaf.switch.put(f"{_SENSOR}.2.110", 7)  # micro
+    leaf.switch.put(f"{_SENSOR}.3.110", 1)
+    leaf.switch.put(f"{_VALUE}.110", 2_500)  # 0.25 mW
+    after = leaf.poll()
+
+    assert -3.0103 == pytest.approx(_lanes(before)["Ethernet1", 1]["rx_power_dbm"], abs=1e-4)
+    assert -6.0206 == pytest.approx(_lanes(after)["Ethernet1", 1]["rx_power_dbm"], abs=1e-4)
+    assert -3.0103 == pytest.approx(_lanes(after)["Ethernet1", 2]["rx_power_dbm"], abs=1e-4)
+
+
 class TestQuality:
     def test_one_sample_far_from_both_its_neighbours_is_marked_once_they_agree(self, leaf: Watched) -> None:
         """59 C, 123 C, 59 C: kept, and called a glitch (field_faults.md, row 66)."""

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ from ingest.poll import Poll
 from ingest.poller import Poller, Sweep
 from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
-from ingest.transport import Column, ReplayTransport
+from ingest.transport import Cell, Column, ReplayTransport
 
 
 class Sink:
@@ -219,7 +220,8 @@ def test_a_poll_that_lost_its_inventory_is_partial_and_installs_nothing(recordin
     assert not poll.failed
     assert "partial: no answer from 192.0.2.1:161" == poll.error
     assert [] == poll.modules
-    assert {int(Quality.PARTIAL_POLL)} == {row["quality"] for row in poll.lanes.to_pylist()}
+    assert poll.lanes is not None
+    assert {int(Quality.PARTIAL_POLL)} == set(poll.lanes["quality"].to_pylist())
 
 
 @pytest.mark.device
@@ -317,3 +319,91 @@ def test_a_stop_in_the_middle_writes_what_is_there(responder: Any, agent: Callab
 
     assert ["cisco-nxos-n9k"] == [poll.target.device for poll in sweep.polls]
     assert {"cisco-nxos-n9k"} == {row["device"] for row in sink.rows(LANE_SAMPLES)}
+
+
+class Scripted:
+    """A connection to a switch in memory, with an SNMPv3 engine ID; silent when told."""
+
+    answered = True
+    silent: ClassVar[set[str]] = set()
+    asked: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self, switch: Any, target: Any) -> None:
+        self._switch, self._target = switch, target
+
+    async def walk(self, oid: str, expect: int = 0) -> Column:
+        self._ask()
+        return dict(await self._switch.walk(oid, expect))
+
+    async def get(self, oids: Iterable[str]) -> dict[str, Cell]:
+        self._ask()
+        return dict(await self._switch.get(oids))
+
+    def _ask(self) -> None:
+        self.asked[self._target.device] += 1
+        if self._target.device in self.silent:
+            msg = "no answer"
+            raise TransportError(msg)
+
+    def engine_id(self) -> bytes | None:
+        return bytes.fromhex("80001f8804") + (b"twin" if self._target.device != "leaf03" else b"own")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(name="scripted")
+def _scripted(monkeypatch: pytest.MonkeyPatch, switch_of: Callable[[], Any]) -> type[Scripted]:
+    async def connect(target: Any) -> Scripted:
+        return Scripted(switch_of(), target)
+
+    monkeypatch.setattr("ingest.poller.connect", connect)
+    Scripted.silent.clear()
+    Scripted.asked.clear()
+    return Scripted
+
+
+@pytest.mark.usefixtures("scripted")
+def test_devices_with_one_engine_id_are_named() -> None:
+    poller = Poller(_config(*((device, 161, "x") for device in ("leaf01", "leaf02", "leaf03"))), Sink())
+    first, second = (asyncio.run(poller.sweep()) for _ in range(2))
+
+    assert 1 == len(first.notes)
+    assert "leaf01, leaf02 have the same SNMPv3 engine ID 80001f8804" in first.notes[0]
+    assert [] == second.notes
+
+
+def test_a_dead_switch_is_left_alone_longer_each_time(scripted: type[Scripted]) -> None:
+    """Asked again at the next sweep, then ever less often, each time by one question (a probe)."""
+    poller = Poller(_config(("leaf01", 161, "x"), ("leaf02", 161, "x"), interval_s=0.05), Sink())
+    scripted.silent.add("leaf01")
+    asked = []
+    for _ in range(4):
+        before = scripted.asked["leaf01"]
+        sweep = asyncio.run(poller.sweep())
+        asked.append(scripted.asked["leaf01"] - before)
+        assert ["leaf02"] == [poll.target.device for poll in sweep.polls if not poll.failed]
+    time.sleep(0.2)
+    scripted.silent.clear()
+    asyncio.run(poller.sweep())
+    back = asyncio.run(poller.sweep())
+
+    assert [1, 1, 0, 0] == asked
+    assert {"leaf01", "leaf02"} == {poll.target.device for poll in back.polls if not poll.failed}
+    assert [] == back.waiting
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_clock_that_was_set_marks_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Sink()
+    poller = Poller(_config(("leaf01", 161, "x")), sink)
+    asyncio.run(poller.sweep())
+    real = time.time
+    monkeypatch.setattr("ingest.poller.time.time", lambda: real() - 3600)
+    asyncio.run(poller.sweep())
+    asyncio.run(poller.sweep())
+
+    marks = [
+        {Quality(q) for q in rows["quality"].to_pylist()} for name, rows in sink.appended if name == "lane_samples"
+    ]
+    assert [{Quality(0)}, {Quality.CLOCK_SKEW}, {Quality(0)}] == marks
