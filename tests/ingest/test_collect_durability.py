@@ -191,6 +191,7 @@ def _waiting(site: Any) -> dict[str, Any]:
 
 
 def test_a_full_disk_is_told_and_its_rows_come_in_when_there_is_room(one_switch: Any, small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=32m", str(small_disk)], check=True)  # a sweep takes some 30 kB
     one_switch.env |= {"FORELIGHT_LAKE_URI": str(small_disk / "lake")}
     one_switch.lake = Lake(str(small_disk / "lake"))
     with _running(one_switch) as collector:
@@ -198,7 +199,7 @@ def test_a_full_disk_is_told_and_its_rows_come_in_when_there_is_room(one_switch:
         filler = small_disk / "filler"
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
-                file.write(bytes(4096))
+                file.write(bytes(1 << 16))
         collector.sweeps(collector.acknowledged + 4)
         full = _waiting(one_switch)
         filler.unlink()
