@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ingest.errors import ExportError
 from ingest.export_split import Splitter
-from ingest.export_values import ROW_COLUMNS, TYPES, Check, checks, lossy, raw_name, typed
+from ingest.export_values import ROW_COLUMNS, TYPES, Check, checks, lossy, raw_name, settled, typed
 from ingest.quarantine import EXAMPLES, Kind, Quarantine
 from ingest.schema import Quality
 
@@ -45,28 +45,33 @@ class TelemetryFile:
             ExportError: the file is not what its name says, is cut off, or has no usable columns.
         """
         splitter = Splitter()
+        damage: Exception | None = None
         try:
             for batch in self._csv() if self.path.suffix == ".csv" else self._parquet():
                 batch.validate(full=True)  # polars aborts on text that is not UTF-8
                 frame = pl.from_arrow(batch)
-                assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a batch becomes a frame, not a series
+                assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table becomes a frame, not a series
                 coded = [n for n, kind in frame.schema.items() if kind == pl.Categorical and TYPES[n] != pl.String]
                 clean = self._clean(frame.with_columns(pl.col(coded).cast(pl.String)))
                 self.rows += frame.height
                 yield splitter.split(clean)
         except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
+            damage = error
+        if splitter.held.height:
+            yield splitter.rest()
+        if damage is not None:
             kept = f", of which {self.rows:,} rows were taken" if self.rows else ""
-            msg = f"{self.name}: cannot be read{kept}: {str(error).splitlines()[0]}"
-            raise ExportError(msg) from error
+            msg = f"{self.name}: cannot be read{kept}: {str(damage).splitlines()[0]}"
+            raise ExportError(msg) from damage
 
-    def _parquet(self) -> Iterator[pa.RecordBatch]:
+    def _parquet(self) -> Iterator[pa.Table]:
         schema = pq.read_schema(self.path)
         columns = self._columns(schema.names)
         self._check_time(schema.field("time").type)
         names = [name for name in columns if TYPES[name] == pl.String and _is_text(schema.field(name).type)]
         with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False, read_dictionary=names) as file:
             total, done = max(file.metadata.num_rows, 1), 0
-            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+            for batch in _joined(file.iter_batches(_BATCH_ROWS, columns=columns)):
                 done += batch.num_rows
                 yield batch
                 self.done = done / total
@@ -120,8 +125,11 @@ class TelemetryFile:
 
     def _clean(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Canonical columns of the rows that can be taken; what is wrong goes to the quarantine."""
-        rows = typed(batch)
-        found = checks(batch.schema, lossy(batch, rows))
+        sound = batch.select(settled(batch))
+        doubtful = batch.drop(sound.columns)
+        rows = typed(doubtful)
+        found = checks(doubtful.schema, lossy(doubtful, rows))
+        rows = rows.hstack(sound) if rows.width else sound
         names = [str(i) for i in range(len(found))]
         rows = rows.with_columns(
             check.wrong.fill_null(value=False).alias(name) for name, check in zip(names, found, strict=True)
@@ -150,6 +158,18 @@ class TelemetryFile:
         return f"{self.name}:{line}"
 
 
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Small row groups as larger batches: what each batch costs is more than what a row does."""
+    small: list[pa.RecordBatch] = []
+    for batch in batches:
+        if small and sum(part.num_rows for part in small) + batch.num_rows > _BATCH_ROWS:
+            yield pa.Table.from_batches(small)
+            small = []
+        small.append(batch)
+    if small:
+        yield pa.Table.from_batches(small)
+
+
 def _is_text(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -172,7 +192,8 @@ def _kept(rows: pl.DataFrame, columns: list[str], wrong: list[tuple[Check, str]]
     rows = rows.with_columns(
         pl.when(~pl.any_horizontal(names)).then(pl.col(column)).alias(column) for column, names in nulled.items()
     )
-    site = pl.col("site").fill_null("default") if "site" in columns else pl.lit("default")
+    default = pl.lit("default").cast(pl.Categorical())
+    site = pl.col("site").fill_null(default) if "site" in columns else default
     lane = pl.col("lane").fill_null(0) if "lane" in columns else pl.lit(0, pl.Int8)
     others = [name for name in columns if name not in (*ROW_COLUMNS, "quality")]
     return rows.select("time", "device", "interface", *others, site=site, lane=lane, quality=quality)

@@ -9,7 +9,7 @@ table 8-62 and the bias multiplier of byte 01h:160).
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from ingest.units import NO_LIGHT_DBM
 
-__all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "lossy", "raw_name", "typed", "utc"]
+__all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "lossy", "raw_name", "settled", "typed", "utc"]
 
 _LANE_TYPES = pl.from_arrow(LANE_SAMPLES.schema.empty_table())
 _PORT_TYPES = pl.from_arrow(PORT_SAMPLES.schema.empty_table())
@@ -28,7 +28,7 @@ TYPES: Final[dict[str, pl.DataType]] = {
     for name, kind in {**_PORT_TYPES.schema, **_LANE_TYPES.schema, "port_pre_fec_ber": pl.Float64()}.items()
     if name not in ("received_at", "source")
 }
-"""Every column that a telemetry file may have, and what it becomes."""
+"""Every column that a telemetry file may have, and what it becomes; text is kept as categories."""
 
 ROW_COLUMNS: Final = ("time", "site", "device", "interface", "lane")
 """What a row cannot do without; ``site`` is "default" and ``lane`` 0 where nothing is said."""
@@ -41,6 +41,7 @@ _MAX_LANE: Final = 16  # CMIS: two banks of eight
 _ALL_ONES_MA: Final = (131.07, 262.14, 524.28)
 _LSB: Final = 0.004  # all ones come back from float32 and rounded scaling a little off
 
+_COUNTERS: Final = {name: (0, 2**63 - 1) for name, kind in TYPES.items() if kind == pl.Int64}
 _RANGES: Final = {
     "tx_power_dbm": (NO_LIGHT_DBM, 8.16),
     "rx_power_dbm": (NO_LIGHT_DBM, 8.16),
@@ -54,6 +55,10 @@ _RANGES: Final = {
     "voltage_v": (0.0, 6.5534),
 }
 _POWERS: Final = ("tx_power_dbm", "rx_power_dbm")
+_NAMES: Final = ("device", "interface")
+_WHOLE: Final = (0, 2**15 - 1)
+_SOUND: Final = _RANGES | {"tx_bias_ma": (0.0, 131.0), "lane": (0, _MAX_LANE)} | _COUNTERS
+"""What numbers may be without a closer look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,39 @@ def _raw(name: str) -> pl.Expr:
     return pl.col(raw_name(name))
 
 
+def settled(batch: pl.DataFrame) -> list[pl.Expr]:
+    """The columns in which nothing can be wrong, each as it becomes: told from their least and greatest values alone."""
+    numbers = [name for name, kind in batch.schema.items() if name == "time" or kind.is_numeric()]
+    spans = batch.select(
+        pl.struct(
+            low=pl.col(name).nan_min() if batch.schema[name].is_float() else pl.col(name).min(),
+            high=pl.col(name).nan_max() if batch.schema[name].is_float() else pl.col(name).max(),
+        ).alias(name)
+        for name in numbers
+    ).row(0, named=True)
+    sound = [name for name in batch.columns if _is_sound(batch.get_column(name), spans.get(name))]
+    return [pl.col(name).cast(pl.Categorical() if TYPES[name] == pl.String else TYPES[name]) for name in sound]
+
+
+def _is_sound(values: pl.Series, span: Mapping[str, Any] | None) -> bool:
+    """Whether a column needs neither care in casting nor any check; NaN is greater than every number."""
+    name, kind = values.name, values.dtype
+    if TYPES[name] == pl.String:
+        return isinstance(kind, pl.Categorical) and not (name in _NAMES and values.null_count()) and _tidy(values)
+    if kind == pl.Boolean or isinstance(kind, pl.List):
+        return kind == TYPES[name]
+    if span is None or (name in ROW_COLUMNS and values.null_count()):
+        return False
+    if span["low"] is None:
+        return True
+    if name == "time":
+        return kind == TYPES[name] and _FIRST <= span["low"] and bool(span["high"] <= _END)
+    if TYPES[name].is_integer() and not kind.is_integer():
+        return False
+    low, high = _SOUND.get(name, _WHOLE)
+    return bool(low <= span["low"] and span["high"] <= high)
+
+
 def typed(batch: pl.DataFrame) -> pl.DataFrame:
     """The batch with each column cast, and its raw form beside it under its ``raw_name``.
 
@@ -86,7 +124,7 @@ def typed(batch: pl.DataFrame) -> pl.DataFrame:
     names = [name for name in batch.columns if TYPES[name] == pl.String]
     tidy = [name for name in names if _tidy(batch.get_column(name))]
     rows = batch.rename(raw_name).with_columns(
-        _raw(name).cast(pl.String).alias(name) if name in tidy else _cast(name, kind).alias(name)
+        _raw(name).cast(pl.Categorical()).alias(name) if name in tidy else _cast(name, kind).alias(name)
         for name, kind in batch.schema.items()
     )
     again = [name for name in lossy(batch, rows) if batch.schema[name] == pl.String and name not in (*names, "time")]
@@ -113,7 +151,7 @@ def _cast(name: str, source: pl.DataType, *, patient: bool = False) -> pl.Expr:
         return utc(column) if source == pl.String else column.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
     if target == pl.String:
         text = column.cast(pl.String).str.strip_chars()
-        return pl.when(~text.str.to_lowercase().is_in(_MISSING)).then(text)
+        return pl.when(~text.str.to_lowercase().is_in(_MISSING)).then(text).cast(pl.Categorical())
     if source == pl.String:
         column = _from_text(column.str.strip_chars() if patient else column, target, patient=patient)
     if not target.is_float():
@@ -155,8 +193,8 @@ def checks(raw: Mapping[str, pl.DataType], lossy: Collection[str]) -> list[Check
         raw: names and types as the file has them.
         lossy: columns in which a value was lost by the cast; the others need no look at their text.
     """
-    found = list(_time_checks(raw["time"], lossy))
-    found += [Check(name, Kind.ROW, f"no {name}", pl.col(name).is_null()) for name in ("device", "interface")]
+    found = list(_time_checks(raw["time"], lossy)) if "time" in raw else []
+    found += [Check(name, Kind.ROW, f"no {name}", pl.col(name).is_null()) for name in _NAMES if name in raw]
     for name, source in raw.items():
         if name not in ROW_COLUMNS:
             found += _value_checks(name, source, lossy)
