@@ -88,3 +88,14 @@ def test_what_is_no_time_is_a_usage_error() -> None:
 @pytest.mark.parametrize("text", ["2026-11-01", "2026-11-01Z", "2026-11-01T00:00:00Z", "2026-11-01T02:00:00+02:00"])
 def test_times_are_utc_where_they_name_no_zone(text: str) -> None:
     assert datetime(2026, 11, 1, tzinfo=UTC) == _time(text)
+
+
+def test_the_version_is_told() -> None:
+    assert "forelight 0." in _forelight("--version").stdout
+
+
+def test_a_status_that_no_alarm_has_is_a_usage_error() -> None:
+    done = _forelight("alarms", "list", "--status", "bogus")
+
+    assert 2 == done.returncode
+    assert "'suppressed'" in done.stderr

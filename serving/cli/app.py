@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -50,7 +50,23 @@ def _hours(text: str) -> int:
 Time = Annotated[
     datetime | None, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")
 ]
+_Status = Literal["open", "acked", "suppressed", "cleared", "expired"]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"forelight {version('forelight')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Predicts which optical transceivers will fail, and how, about a day ahead."""
 
 
 @app.command()
@@ -168,7 +184,7 @@ def serve(
 
 @alarms.command("list")
 def alarms_list(
-    status: Annotated[str | None, typer.Option(help="open, acked, suppressed, cleared or expired.")] = None,
+    status: Annotated[_Status | None, typer.Option(help="Only these.")] = None,
     device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
     json: Json = False,
 ) -> None:

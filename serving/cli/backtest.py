@@ -10,6 +10,7 @@ from rich.console import Console
 from features.fleet import Fleet
 from ingest.errors import ModelError, ServingError
 from ingest.lake import Lake
+from ingest.schema import LANE_SAMPLES
 from models.alarm import alarm_frame
 from models.scorecard import scorecard_table
 from serving.backtesting import judged, walked
@@ -47,6 +48,9 @@ def run(
         if out is not None:
             _make_room(out)
     lake = Lake(Settings.from_env().lake_uri)
+    if not any(start.date() <= day <= end.date() for day in lake.dates(LANE_SAMPLES)):
+        msg = f"the lake holds no telemetry from {start.isoformat()} to {end.isoformat()}: nothing to walk through"
+        raise ModelError(msg)
     fresh_tiles(lake, step)
     artifact = trained(lake, train_until, step)
     fleet = Fleet.load(lake)

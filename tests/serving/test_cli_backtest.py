@@ -95,6 +95,11 @@ class TestErrors:
 
         self._fails(ran, "nothing to walk through: 2024-03-13T00:00:00+00:00 is not before 2024-03-12")
 
+    def test_a_span_without_telemetry(self, console: Console, tmp_path: Path) -> None:
+        ran = console(tmp_path, "backtest", "--from", "2031-01-01", "--to", "2031-01-02", "--alarms", "a.csv")
+
+        self._fails(ran, "the lake holds no telemetry from 2031-01-01")
+
     def test_training_into_the_span(self, console: Console, tmp_path: Path) -> None:
         span = ("--from", "2024-03-13", "--to", "2024-03-14", "--train-until", "2024-03-13T01:00:00Z")
 
