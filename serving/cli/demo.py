@@ -107,7 +107,7 @@ def _live(home: Path, lake: Lake, console: Console) -> None:
         msg = f"simulated switches: {error}"
         raise ServingError(msg) from None
     for poll in sweep.polls:
-        said = poll.error or f"{len(poll.lanes)} lanes, {len(poll.ports)} ports by {poll.profile}"
+        said = poll.error or f"{poll.lane_count} lanes, {poll.port_count} ports by {poll.profile}"
         console.print(f"  {poll.target.device}: {said}", highlight=False)
 
 
