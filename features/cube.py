@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features import kernels
-from features.tiles import COUNTERS, LANE_TILES, PORT_TILES
+from features import counter_kernels
+from features.tile_maker import KERNEL
+from features.tile_tables import COUNTERS, LANE_TILES, PORT_TILES
 from ingest.lake import Lake
 from ingest.schema import Table
 
@@ -99,7 +100,7 @@ class LakeTiles:
 
     def _read(self, table: Table, since: datetime, until: datetime, columns: Sequence[str]) -> pl.DataFrame:
         picked = [*table.key, "received_at", *columns]
-        tiles = self.lake.scan(table, since=since, until=until, columns=picked)
+        tiles = self.lake.scan(table, since=since, until=until).filter(pl.col("kernel") == KERNEL).select(picked)
         return tiles.with_columns(pl.col(PORT).cast(pl.Categorical)).collect()
 
 
@@ -164,9 +165,9 @@ def _states(ports: pl.DataFrame, where: tuple[Ints, Ints], shape: tuple[int, int
         first, last, within = (
             _scatter(ports[f"{counter}_{part}"], where, shape, np.float64) for part in _COUNTER_PARTS
         )
-        states[counter] = kernels.growth(first, last, within, CARRY_H)
+        states[counter] = counter_kernels.growth(first, last, within, CARRY_H)
     counted = np.where(np.isnan(states["corrected"]), np.float32(np.nan), states["last_s"])
-    return {**states, "corrected_s": kernels.elapsed(counted, CARRY_H)}
+    return {**states, "corrected_s": counter_kernels.elapsed(counted, CARRY_H)}
 
 
 def _scatter(

@@ -1,4 +1,4 @@
-"""Numba kernels over hourly series: windows, counters, lanes to ports, ports to devices.
+"""Numba kernels over hourly series: windows, lanes to ports, ports to devices.
 
 Plain loops, float64 inside. Nothing here subtracts prefixes: a window is summed from its own
 hours, so a glitch of 1e9 an hour earlier leaves no trace, and a result does not depend on what
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["elapsed", "growth", "lines", "medians", "of_lanes", "windows"]
+__all__ = ["lines", "medians", "of_lanes", "windows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -118,54 +118,6 @@ def _median(values: Floats, n: int) -> float:
     for i in range(1, wanted):
         below = max(below, values[i])
     return float(0.5 * (below + values[wanted]))
-
-
-@njit(cache=True, nogil=True)
-def growth(first: Floats, last: Floats, within: Floats, carry: int) -> Float32s:
-    """Growth of a cumulative counter in each hour, the step from the reading before the hour included.
-
-    Args:
-        first: shape (ports, hours), the hour's first reading.
-        last: shape (ports, hours), its last one.
-        within: shape (ports, hours), growth between the two.
-        carry: hours for which the last reading before a gap serves.
-
-    Returns:
-        Array of shape (ports, hours); a fall is a reset, and what stands after it has grown since.
-    """
-    out = np.full(first.shape, np.nan, np.float32)
-    for p in range(first.shape[0]):
-        newest = -carry - 1
-        for h in range(first.shape[1]):
-            if np.isnan(first[p, h]):
-                continue
-            step = 0.0
-            if h - newest <= carry:
-                before = last[p, newest]
-                step = first[p, h] - before if first[p, h] >= before else first[p, h]
-            out[p, h] = within[p, h] + step
-            newest = h
-    return out
-
-
-@njit(cache=True, nogil=True)
-def elapsed(last_s: Float32s, carry: int) -> Float32s:
-    """Shape (ports, hours): seconds from the newest reading of an earlier hour to each hour's newest.
-
-    Args:
-        last_s: shape (ports, hours), seconds into the hour of its newest reading.
-        carry: hours for which a reading before a gap serves; beyond that there is no answer.
-    """
-    out = np.full(last_s.shape, np.nan, np.float32)
-    for p in range(last_s.shape[0]):
-        newest = -carry - 1
-        for h in range(last_s.shape[1]):
-            if np.isnan(last_s[p, h]):
-                continue
-            if h - newest <= carry:
-                out[p, h] = 3600.0 * (h - newest) + (np.float64(last_s[p, h]) - np.float64(last_s[p, newest]))
-            newest = h
-    return out
 
 
 @njit(cache=True, nogil=True)

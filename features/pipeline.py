@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from features import (
     baseline_kernels,
     catalogue,
+    counter_kernels,
     history,
     kernels,
     look,
@@ -25,7 +26,8 @@ from features import (
     physics,
     signals,
     tile_kernels,
-    tiles,
+    tile_maker,
+    tile_tables,
 )
 from features import cube as cubes
 from features import fleet as fleets
@@ -152,8 +154,8 @@ class FeaturePipeline:
     def fingerprint(self) -> str:
         """Digest of every line of code that makes a feature; a model made by other code is refused."""
         modules = (
-            *(baseline_kernels, catalogue, cubes, fleets, history, kernels, look),
-            *(optics, physics, signals, tile_kernels, tiles),
+            *(baseline_kernels, catalogue, counter_kernels, cubes, fleets, history, kernels, look),
+            *(optics, physics, signals, tile_kernels, tile_maker, tile_tables),
         )
         sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
         sources += [repr(feature) for feature in self.features]

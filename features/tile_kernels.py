@@ -1,17 +1,21 @@
-"""Numba kernels that make tiles of samples: plain loops over sorted arrays, float64 inside. Missing is NaN."""
+"""Numba kernel that makes tiles of samples: plain loops over sorted arrays, float64 inside. Missing is NaN."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["STATS", "tile_counters", "tile_gauges"]
+__all__ = ["COLLECTED", "IMPORTED", "STATS", "tile_gauge"]
 
 STATS = ("n", "mean", "m2", "min", "max", "last")
 """What a tile keeps of a gauge: count, mean, sum of squared deviations, extremes, newest value."""
 
+IMPORTED, COLLECTED = 1, 2
+"""A row marked as a glitch: by an import, which took the wrong value out of it, or by a collector, which left it in."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
+Marks = NDArray[np.int8]
 
 
 @njit(cache=True, nogil=True)
@@ -29,87 +33,118 @@ def _is_isolated(values: Floats, i: int, n: int, jump: float) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _gauge(values: Floats, n: int, jump: float, out: Float32s) -> None:
-    """Statistics of one gauge over one hour, isolated glitches left out."""
-    count, mean, m2 = 0, 0.0, 0.0
-    low, high, last = np.inf, -np.inf, np.nan
+def _unmarked(marks: Marks, n: int, i: int, sign: int, skip: int) -> int:
+    """Place of the nearest unmarked value before (-1) or after (+1) `i`, `skip` of them passed over; -1 if none."""
+    j = i + sign
+    while 0 <= j < n:
+        if marks[j] == 0:
+            if skip == 0:
+                return j
+            skip -= 1
+        j += sign
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _is_marked_glitch(values: Floats, marks: Marks, n: int, i: int, step: float, upward: int) -> bool:
+    """Whether the mark of row `i` is about this value: it lies `step` beyond its nearest unmarked neighbours.
+
+    Where one side has none, two of the other side serve. Where the hour has none at all, a row that was collected is
+    not believed, and one that was imported is.
+    """
+    a, b = _unmarked(marks, n, i, -1, 0), _unmarked(marks, n, i, 1, 0)
+    if a < 0 and b < 0:
+        return bool(marks[i] == COLLECTED)
+    if a < 0:
+        a = _unmarked(marks, n, i, 1, 1)
+    elif b < 0:
+        b = _unmarked(marks, n, i, -1, 1)
+    a, b = max(a, b), (min(a, b) if min(a, b) >= 0 else max(a, b))
+    above = values[i] - max(values[a], values[b])
+    below = min(values[a], values[b]) - values[i]
+    return bool(above > step or (below > step and upward == 0))
+
+
+@njit(cache=True, nogil=True)
+def _settle(values: Floats, marks: Marks, n: int, step: float, upward: int) -> int:
+    """Takes the glitches out of marked rows; how many values are left, in order at the front."""
+    wrong = np.zeros(n, np.bool_)
     for i in range(n):
-        if _is_isolated(values, i, n, jump):
-            continue
-        x = values[i]
-        count += 1
-        delta = x - mean
-        mean += delta / count
-        m2 += delta * (x - mean)
-        low, high, last = min(low, x), max(high, x), x
-    out[0] = count
-    if count:
-        out[1], out[2], out[3], out[4], out[5] = mean, m2, low, high, last
-    else:
+        wrong[i] = marks[i] != 0 and _is_marked_glitch(values, marks, n, i, step, upward)
+    kept = 0
+    for i in range(n):
+        if not wrong[i]:
+            values[kept] = values[i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _lone(values: Floats, n: int, jump: float) -> int:
+    """Takes isolated values out; how many are left, in order at the front."""
+    wrong = np.zeros(n, np.bool_)
+    for i in range(n):
+        wrong[i] = _is_isolated(values, i, n, jump)
+    kept = 0
+    for i in range(n):
+        if not wrong[i]:
+            values[kept] = values[i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _statistics(values: Floats, n: int, out: Float32s) -> None:
+    """`STATS` of `n` values: the mean first, then deviations from it."""
+    out[0] = n
+    if n == 0:
         out[1:] = np.nan
-
-
-@njit(cache=True, nogil=True)
-def tile_gauges(group: Ints, values: Float32s, low: Floats, high: Floats, jump: Floats) -> Float32s:
-    """Hourly statistics of gauges.
-
-    Args:
-        group: shape (n,), the tile each sample belongs to: 0, 1, 2 … in ascending runs.
-        values: shape (n, m), samples of `m` gauges in time order within a group; NaN is missing.
-        low: shape (m,), values below are no reading of that gauge (no light, laser off).
-        high: shape (m,), values above are impossible.
-        jump: shape (m,), an isolated sample this far from its neighbours is a glitch.
-
-    Returns:
-        Array of shape (tiles, m, 6): `STATS` of each gauge.
-    """
-    n, m = values.shape
-    tiles = group[n - 1] + 1 if n else 0
-    out = np.empty((tiles, m, 6), np.float32)
-    buffer = np.empty(max(n, 1), np.float64)
-    start = 0
-    while start < n:
-        end = start
-        while end < n and group[end] == group[start]:
-            end += 1
-        for j in range(m):
-            kept = 0
-            for i in range(start, end):
-                x = values[i, j]
-                if low[j] <= x <= high[j]:
-                    buffer[kept] = x
-                    kept += 1
-            _gauge(buffer, kept, jump[j], out[group[start], j])
-        start = end
-    return out
-
-
-@njit(cache=True, nogil=True)
-def tile_counters(group: Ints, values: Floats) -> Floats:
-    """Hourly growth of cumulative counters; a fall is a reset and what stands after it has grown since.
-
-    Args:
-        group: shape (n,), as for `tile_gauges`.
-        values: shape (n, m), NaN is missing.
-
-    Returns:
-        Array of shape (tiles, m, 4): first and last reading, growth between them, largest single step.
-    """
-    n, m = values.shape
-    tiles = group[n - 1] + 1 if n else 0
-    out = np.full((tiles, m, 4), np.nan)
+        return
+    total, low, high = 0.0, values[0], values[0]
     for i in range(n):
-        g = group[i]
-        for j in range(m):
-            x = values[i, j]
-            if np.isnan(x):
-                continue
-            if np.isnan(out[g, j, 0]):
-                out[g, j, 0], out[g, j, 2], out[g, j, 3] = x, 0.0, 0.0
-            else:
-                before = out[g, j, 1]
-                step = x - before if x >= before else x
-                out[g, j, 2] += step
-                out[g, j, 3] = max(out[g, j, 3], step)
-            out[g, j, 1] = x
+        total += values[i]
+        low, high = min(low, values[i]), max(high, values[i])
+    mean, m2 = total / n, 0.0
+    for i in range(n):
+        m2 += (values[i] - mean) * (values[i] - mean)
+    out[1], out[2], out[3], out[4], out[5] = mean, m2, low, high, values[n - 1]
+
+
+@njit(cache=True, nogil=True)
+def tile_gauge(
+    bounds: Ints, values: Float32s, marks: Marks, low: float, high: float, jump: float, step: float, upward: int
+) -> Float32s:
+    """Hourly statistics of a gauge.
+
+    Args:
+        bounds: shape (tiles + 1,), ascending: tile *t* is of the samples from ``bounds[t]`` to ``bounds[t + 1]``.
+        values: shape (n,), samples in time order within a tile; NaN is missing.
+        marks: shape (n,), 0, or `IMPORTED` or `COLLECTED` in rows that are marked as glitches.
+        low: values below are no reading of that gauge (no light, laser off).
+        high: values above are impossible.
+        jump: an isolated sample this far from its neighbours is a glitch.
+        step: a sample of a marked row this far from its neighbours is one; infinite where marks mean nothing.
+        upward: 1 where only a marked sample above its neighbours is one.
+
+    Returns:
+        Array of shape (tiles, 6): `STATS`.
+    """
+    tiles = bounds.shape[0] - 1
+    out = np.empty((tiles, 6), np.float32)
+    buffer, doubts = np.empty(max(values.shape[0], 1), np.float64), np.empty(max(values.shape[0], 1), np.int8)
+    for t in range(tiles):
+        n, marked = 0, 0
+        least, most = np.inf, -np.inf
+        for i in range(bounds[t], bounds[t + 1]):
+            x = np.float64(values[i])
+            if low <= x <= high:
+                buffer[n], doubts[n] = x, marks[i]
+                marked += marks[i]
+                least, most = min(least, x), max(most, x)
+                n += 1
+        if marked and np.isfinite(step):
+            n = _settle(buffer, doubts, n, step, upward)
+        if most - least > jump:
+            n = _lone(buffer, n, jump)
+        _statistics(buffer, n, out[t])
     return out

@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from urllib.parse import unquote
 
@@ -28,6 +28,7 @@ __all__ = [
     "latest_of_key",
     "partitions",
     "read",
+    "same_type",
     "stored",
 ]
 
@@ -36,6 +37,10 @@ PARTITION: Final = "date"
 
 BUCKET: Final = "bucket"
 """Second partition column of the large tables of a lake that was created with buckets."""
+
+_TIMES: Final = ("time", "hour")
+_STAT: Final = timedelta(milliseconds=1)
+"""The log keeps statistics of times in milliseconds, cut off."""
 
 _BUCKETED: Final = {"lane_samples", "port_samples", "lane_tiles", "port_tiles"}
 _DESCRIPTION: Final = re.compile(r"buckets=(\d+)")
@@ -56,6 +61,8 @@ class DataFile:
         path: as the log has it, below the table.
         bucket: its other partition; None where the table has no buckets.
         modified_ms: when it was committed, by the writer's clock.
+        first: the earliest time in it, None where the log does not tell.
+        last: the latest, up to a millisecond more.
     """
 
     uri: str
@@ -65,6 +72,13 @@ class DataFile:
     path: str = ""
     bucket: int | None = None
     modified_ms: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def may_hold(self, since: datetime | None, until: datetime | None) -> bool:
+        """Whether rows with ``since <= time < until`` can be in it."""
+        early = until is not None and self.first is not None and self.first >= until
+        return not early and (since is None or self.last is None or self.last >= since)
 
 
 def bucket_of(device: Device, buckets: int) -> int:
@@ -96,20 +110,21 @@ def stored(table: Table, handle: DeltaTable) -> Table:
         if field.name not in known:
             if field.name not in {PARTITION, BUCKET}:
                 extra.append(pa.field(field.name, _plain(field.type)))
-        elif not _fits(field.type, known[field.name].type):
-            msg = f"{table.name}.{field.name} is {field.type} in the lake and {known[field.name].type} in this version"
-            raise LakeError(f"{msg}: it was written by another version of forelight")
+        elif not same_type(field.type, known[field.name].type):
+            types = f"{field.type} in the lake, {known[field.name].type} here"
+            msg = f"{table.name}.{field.name} was written by another version of forelight: it is {types}"
+            raise LakeError(msg)
     return Table(table.name, pa.schema([*table.schema, *extra]), table.key, table.time) if extra else table
 
 
-def _fits(there: pa.DataType, here: pa.DataType) -> bool:
+def same_type(there: pa.DataType, here: pa.DataType) -> bool:
     """Whether values of a stored type can be read as ours; a newer struct may have more members."""
     there = _plain(there)
     if pa.types.is_struct(there) and pa.types.is_struct(here):
         ours = {here.field(i).name: here.field(i).type for i in range(here.num_fields)}
-        return all(_fits(f.type, ours[f.name]) for f in map(there.field, range(there.num_fields)) if f.name in ours)
+        return all(same_type(f.type, ours[f.name]) for f in map(there.field, range(there.num_fields)) if f.name in ours)
     if pa.types.is_list(there) and pa.types.is_list(here):
-        return _fits(there.value_type, here.value_type)
+        return same_type(there.value_type, here.value_type)
     return bool(there == here)
 
 
@@ -178,7 +193,8 @@ def data_files(
     """
     known = pa.table(handle.get_add_actions(flatten=True))
     day, bucket = f"partition.{PARTITION}", f"partition.{BUCKET}"
-    wanted = {"path", "modification_time", "num_records", "size_bytes", day, bucket}
+    time = next((name for name in _TIMES if f"min.{name}" in known.column_names), _TIMES[0])
+    wanted = {"path", "modification_time", "num_records", "size_bytes", day, bucket, f"min.{time}", f"max.{time}"}
     actions = known.select([name for name in known.column_names if name in wanted]).to_pylist()
     root = handle.table_uri.rstrip("/")
     if root.startswith(("file://", "/")):
@@ -186,7 +202,7 @@ def data_files(
     actions.sort(key=lambda action: (action.get(day) or date.min, action["modification_time"], action["path"]))
     first, last = _day(since), _day(until)
     held = None if devices is None else _buckets(devices, buckets_of(handle))
-    return [
+    files = [
         DataFile(
             uri=f"{root}/{action['path']}",
             day=action.get(day),
@@ -195,10 +211,13 @@ def data_files(
             path=action["path"],
             bucket=action.get(bucket),
             modified_ms=action["modification_time"],
+            first=action.get(f"min.{time}"),
+            last=None if action.get(f"max.{time}") is None else action[f"max.{time}"] + _STAT,
         )
         for action in actions
         if _within(action.get(day), first, last) and (held is None or action.get(bucket, None) in held | {None})
     ]
+    return [file for file in files if file.may_hold(since, until)]
 
 
 def _within(day: date | None, first: date | None, last: date | None) -> bool:

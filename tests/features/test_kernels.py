@@ -10,8 +10,9 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from features.baseline_kernels import baselines
-from features.kernels import elapsed, growth, lines, medians, of_lanes, windows
-from features.tile_kernels import STATS, tile_counters, tile_gauges
+from features.counter_kernels import elapsed, growth, tile_counter
+from features.kernels import lines, medians, of_lanes, windows
+from features.tile_kernels import COLLECTED, IMPORTED, STATS, tile_gauge
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -24,16 +25,18 @@ SERIES = arrays.arrays(
 )
 
 
-def _tile(values: list[float], low: float = -39.5, high: float = 10.0, jump: float = 15.0) -> dict[str, float]:
-    """The one tile of an hour's readings of one gauge."""
-    bounds = [np.array([bound]) for bound in (low, high, jump)]
-    out = tile_gauges(np.zeros(len(values), np.int64), np.array(values, np.float32)[:, None], *bounds)
-    return dict(zip(STATS, out[0, 0].tolist(), strict=True))
+def _tile(
+    values: list[float], *, high: float = 10.0, jump: float = 15.0, marks: list[int] | None = None, upward: int = 0
+) -> dict[str, float]:
+    """The one tile of an hour's readings of one gauge, received power unless told otherwise."""
+    marked = np.array([0] * len(values) if marks is None else marks, np.int8)
+    out = tile_gauge(np.array([0, len(values)]), np.array(values, np.float32), marked, -39.5, high, jump, 3.0, upward)
+    return dict(zip(STATS, out[0].tolist(), strict=True))
 
 
 def _grown(values: list[float]) -> list[float]:
     """first, last, growth and largest step of an hour's readings of one counter."""
-    grown: list[float] = tile_counters(np.zeros(len(values), np.int64), np.array(values)[:, None])[0, 0].tolist()
+    grown: list[float] = tile_counter(np.array([0, len(values)]), np.array(values))[0].tolist()
     return grown
 
 
@@ -44,13 +47,13 @@ def _grown(values: list[float]) -> list[float]:
 @settings(deadline=None, max_examples=60)
 def test_a_tile_is_what_numpy_says_of_the_readings_that_mean_something(hours: list[list[float]]) -> None:
     """Without the jump rule: gaps, hours without a reading, states and impossible values."""
-    group = np.repeat(np.arange(len(hours)), [len(hour) for hour in hours])
-    values = np.array([x for hour in hours for x in hour], np.float32)[:, None]
+    bounds = np.cumsum([0, *(len(hour) for hour in hours)])
+    values = np.array([x for hour in hours for x in hour], np.float32)
 
-    out = tile_gauges(group, values, np.array([-39.5]), np.array([10.0]), np.array([np.inf]))
+    out = tile_gauge(bounds, values, np.zeros(values.size, np.int8), -39.5, 10.0, np.inf, np.inf, 0)
 
-    assert (len(hours), 1, 6) == out.shape
-    for hour, tile in zip(hours, out[:, 0], strict=True):
+    assert (len(hours), 6) == out.shape
+    for hour, tile in zip(hours, out, strict=True):
         seen = np.array([x for x in hour if -39.5 <= x <= 10.0], np.float32).astype(np.float64)
         assert seen.size == tile[0]
         if seen.size == 0:
@@ -106,10 +109,92 @@ def test_no_light_is_a_state_and_no_level() -> None:
 
 
 def test_no_samples_make_no_tiles() -> None:
-    empty = np.empty((0, 2), np.float32)
+    none, nothing = np.zeros(1, np.int64), np.empty(0, np.float32)
 
-    assert (0, 2, 6) == tile_gauges(np.empty(0, np.int64), empty, *np.zeros((3, 2))).shape
-    assert (0, 2, 4) == tile_counters(np.empty(0, np.int64), empty.astype(np.float64)).shape
+    assert (0, 6) == tile_gauge(none, nothing, np.empty(0, np.int8), 0.0, 0.0, 0.0, 0.0, 0).shape
+    assert (0, 4) == tile_counter(none, nothing.astype(np.float64)).shape
+
+
+def test_an_hour_in_which_nothing_was_read_has_no_level_and_takes_none_from_its_neighbours() -> None:
+    values = np.array([-2.0, NAN, NAN, -3.0], np.float32)
+
+    out = tile_gauge(np.array([0, 1, 3, 4]), values, np.zeros(4, np.int8), -39.5, 10.0, 15.0, 3.0, 0)
+
+    assert [1.0, 0.0, 1.0] == out[:, 0].tolist()
+    assert np.isnan(out[1, 1:]).all()
+
+
+# ---- rows that are marked as glitches ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_the_value_that_a_mark_is_about_is_left_out_wherever_it_stands(place: int) -> None:
+    """Four decibels are no glitch by themselves; a collector that saw both neighbours says that this one is."""
+    values, marks = [-2.0, -2.1, -2.0, -2.1], [0, 0, 0, 0]
+    values.insert(place, 2.0)
+    marks.insert(place, COLLECTED)
+
+    assert (5, 4) == (_tile(values)["n"], _tile(values, marks=marks)["n"])
+    assert -2.0 == _tile(values, marks=marks)["max"]
+
+
+@pytest.mark.parametrize("mark", [IMPORTED, COLLECTED])
+def test_the_other_values_of_a_marked_row_stay(mark: int) -> None:
+    assert 5 == _tile([-2.0, -2.1, -2.05, -2.1, -2.0], marks=[0, 0, mark, 0, 0])["n"]
+
+
+def test_light_that_goes_away_for_one_marked_sample_stays_for_links_do_flap() -> None:
+    values, marks = [-2.0, -2.0, -8.0, -2.0], [0, 0, COLLECTED, 0]
+
+    assert (4, 3) == tuple(_tile(values, marks=marks, upward=upward)["n"] for upward in (1, 0))
+
+
+def test_a_marked_row_between_two_levels_is_judged_by_both() -> None:
+    assert 4 == _tile([-8.0, -5.0, -2.0, -2.0], marks=[0, COLLECTED, 0, 0])["n"]
+
+
+def test_marked_rows_do_not_vouch_for_each_other() -> None:
+    values, marks = [-2.0, 2.0, 2.1, -2.1, -2.0], [0, COLLECTED, COLLECTED, 0, 0]
+
+    assert (3, -2.0) == tuple(_tile(values, marks=marks)[stat] for stat in ("n", "max"))
+
+
+def test_a_marked_row_with_nobody_beside_it_is_believed_of_an_import_only() -> None:
+    """The import took the wrong value out; what the collector's mark is about is in there somewhere."""
+    assert (1, 0) == tuple(_tile([2.0], marks=[mark])["n"] for mark in (IMPORTED, COLLECTED))
+
+
+def test_a_marked_row_is_judged_by_one_neighbour_where_there_is_no_other() -> None:
+    assert (1, 2) == tuple(_tile([-2.0, last], marks=[0, COLLECTED])["n"] for last in (2.0, -2.2))
+
+
+@given(st.lists(st.tuples(READINGS, st.sampled_from([0, 0, 0, IMPORTED, COLLECTED])), min_size=1, max_size=9))
+@settings(deadline=None, max_examples=120)
+def test_marked_rows_are_settled_as_plain_python_would(readings: list[tuple[float, int]]) -> None:
+    """The oracle: neighbours looked up in lists."""
+    seen = [(float(np.float32(x)), mark) for x, mark in readings if -39.5 <= np.float32(x) <= 10.0]
+    kept = [x for i, (x, mark) in enumerate(seen) if mark == 0 or not _wrong(seen, i)]
+    values, marks = [x for x, _ in readings], [mark for _, mark in readings]
+
+    tile = _tile(values, marks=marks, jump=np.inf)
+
+    assert len(kept) == tile["n"]
+    if kept:
+        np.testing.assert_allclose(
+            [tile["mean"], tile["min"], tile["max"], tile["last"]],
+            np.array([np.mean(kept), min(kept), max(kept), kept[-1]], np.float32),
+            rtol=1e-6,
+            atol=1e-6,
+        )
+
+
+def _wrong(seen: list[tuple[float, int]], i: int) -> bool:
+    before = [x for x, mark in reversed(seen[:i]) if mark == 0][:2]
+    after = [x for x, mark in seen[i + 1 :] if mark == 0][:2]
+    beside = before[:1] + after[:1] if before and after else before or after
+    if not beside:
+        return seen[i][1] == COLLECTED
+    return seen[i][0] > max(beside) + 3.0 or seen[i][0] < min(beside) - 3.0
 
 
 # ---- counters --------------------------------------------------------------------------------
@@ -127,13 +212,40 @@ def test_a_counter_at_the_edge_of_32_bits_wraps_without_a_huge_step() -> None:
     assert 5.0 == _grown([2**32 - 2, 5])[3]
 
 
+@pytest.mark.parametrize("width", [2**32, 2**64])
+def test_a_counter_that_runs_on_past_its_end_has_wrapped(width: int) -> None:
+    """Of 64 bits only what float64 can hold: steps of millions."""
+    step = 2**20 if width == 2**32 else 2**40
+    readings = [float((width - 2 * step + i * step - step // 2) % width) for i in range(5)]
+
+    assert [4.0 * step, step] == _grown(readings)[2:]
+
+
+def test_a_counter_reset_near_its_end_has_not_wrapped() -> None:
+    """It grew by ten a poll, and a wrap would take two hundred million."""
+    assert [20.0, 10.0] == _grown([4.1e9, 4.1e9 + 10, 0.0, 10.0])[2:]
+
+
+def test_a_wrap_between_two_hours_is_told_by_how_the_counter_grew_in_them() -> None:
+    first, last = np.array([[2.0**32 - 5000, 500.0]]), np.array([[2.0**32 - 500, 3500.0]])
+    within = np.array([[4500.0, 3000.0]])
+
+    assert [[4500.0, 4000.0]] == growth(first, last, within, 48).tolist()
+    assert [[0.0, 500.0]] == growth(first, last, np.zeros((1, 2)), 48).tolist()
+
+
+def test_a_count_below_zero_is_no_reading() -> None:
+    assert [5.0, 9.0, 4.0, 4.0] == _grown([5, -1, 9])
+
+
 def test_a_counter_never_read_has_no_growth() -> None:
     assert np.isnan(_grown([NAN, NAN])).all()
 
 
-@given(st.lists(st.integers(0, 2**53) | st.none(), min_size=1, max_size=20))
+@given(st.lists(st.integers(0, 2**31 - 1) | st.none(), min_size=1, max_size=20))
 @settings(deadline=None, max_examples=60)
 def test_growth_of_pieces_and_the_steps_between_them_is_growth_of_the_whole(readings: list[int | None]) -> None:
+    """Of counters that may be reset but are too far from their end to wrap."""
     values = [NAN if x is None else float(x) for x in readings]
     whole = _grown(values)
     parts = [_grown(values[i : i + 3]) for i in range(0, len(values), 3)]

@@ -1,0 +1,184 @@
+"""Where pure functions over parts of the lake run: here, in a pool of processes, or on a Dask cluster.
+
+A job is a small picklable value that says what to read; the function reads it from the lake itself and returns a
+table. Jobs are handed out a few at a time, so that neither jobs nor results pile up, and results come as they are
+done. A worker that dies takes nothing along: its jobs are done again by another.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, Protocol, Self, TypeVar
+
+from ingest.errors import FeatureError
+
+__all__ = ["AHEAD", "BaseEngine", "Engine", "Here", "Pool", "engine_for", "machine_memory"]
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_PROCESS_BYTES: Final = 300 << 20
+"""What a process needs before it has read anything: the libraries, measured."""
+_LEAST_JOB_BYTES: Final = 96 << 20
+_DEFAULT_SHARE: Final = 0.5  # of the machine's memory, where no limit is given
+AHEAD: Final = 2
+"""Jobs in flight for each worker: one that runs, one that waits."""
+_DEATHS: Final = 5
+"""Workers may die so often in one run; after that something is wrong with the work or the memory."""
+
+
+class Engine(Protocol):
+    """Runs jobs; use it as a context manager."""
+
+    @property
+    def workers(self) -> int:
+        """Jobs that run at the same time."""
+
+    @property
+    def job_bytes(self) -> int:
+        """Memory that one job may take beyond the process itself."""
+
+    def run(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
+        """Each job with its result, in the order in which they are done.
+
+        Raises:
+            FeatureError: workers kept dying.
+        """
+
+    def __enter__(self) -> Self:
+        """Start."""
+
+    def __exit__(self, *error: object) -> None:
+        """Stop; jobs that have not begun are dropped."""
+
+
+class BaseEngine:
+    """What all engines share: a number of workers and the memory that each job may take."""
+
+    def __init__(self, workers: int, memory: int | None, processes: int) -> None:
+        self.workers = workers
+        total = int(machine_memory() * _DEFAULT_SHARE) if memory is None else memory
+        self.job_bytes = max((total - processes * _PROCESS_BYTES) // workers, _LEAST_JOB_BYTES)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class Here(BaseEngine):
+    """Runs jobs in this process, one after the other."""
+
+    def __init__(self, memory: int | None = None) -> None:
+        super().__init__(1, memory, processes=1)
+
+    def run(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
+        """Each job with its result; see `Engine`."""
+        return ((job, work(job)) for job in jobs)
+
+
+class Pool(BaseEngine):
+    """Runs jobs in processes of this machine.
+
+    They are spawned, never forked: polars hangs in a forked process.
+
+    Args:
+        workers: processes; as many as the machine has cores where not given, fewer where the memory is small.
+        memory: bytes for all of them and this process together; half of the machine's where not given.
+    """
+
+    def __init__(self, workers: int | None = None, memory: int | None = None) -> None:
+        wanted = workers or len(os.sched_getaffinity(0))
+        if memory is not None:
+            wanted = max(1, min(wanted, (memory - _PROCESS_BYTES) // (_PROCESS_BYTES + _LEAST_JOB_BYTES)))
+        super().__init__(wanted, memory, processes=wanted + 1)
+        self._executor: ProcessPoolExecutor | None = None
+
+    def run(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
+        """Each job with its result, in the order in which they are done; see `Engine`."""
+        source, deaths = iter(jobs), 0
+        waiting: dict[Future[Result], Job] = {}
+        again: list[Job] = []
+        while True:
+            for job in [*again, *islice(source, max(self.workers * AHEAD - len(waiting) - len(again), 0))]:
+                waiting[self._submit(work, job)] = job
+            again = []
+            if not waiting:
+                return
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                job = waiting.pop(future)
+                try:
+                    yield job, future.result()
+                except BrokenProcessPool:
+                    again.append(job)
+            if again:
+                deaths += 1
+                again += self._bury(waiting, deaths)
+
+    def _submit(self, work: Callable[[Job], Result], job: Job) -> "Future[Result]":
+        if self._executor is None:
+            threads = max(1, len(os.sched_getaffinity(0)) // self.workers)
+            self._executor = ProcessPoolExecutor(
+                self.workers, get_context("spawn"), initializer=_share_cores, initargs=(threads,)
+            )
+        try:
+            return self._executor.submit(work, job)
+        except BrokenProcessPool as error:
+            lost: Future[Result] = Future()
+            lost.set_exception(error)
+            return lost
+
+    def _bury(self, waiting: "dict[Future[Any], Job]", deaths: int) -> "list[Job]":
+        """Gives up a pool one of whose processes has died; the jobs that it did not finish."""
+        lost = {future: job for future, job in waiting.items() if not future.done() or future.exception() is not None}
+        self._stop()
+        if deaths > _DEATHS:
+            msg = f"{deaths} worker processes died, likely of too little memory: give more, or less work at once"
+            raise FeatureError(msg)
+        for future in lost:
+            del waiting[future]
+        return list(lost.values())
+
+    def _stop(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self._executor = None
+
+    def __exit__(self, *error: object) -> None:
+        self._stop()
+
+
+def _share_cores(threads: int) -> None:
+    """In a new worker, before polars is imported: its threads and those of its siblings share the cores."""
+    os.environ.setdefault("POLARS_MAX_THREADS", str(threads))
+
+
+def engine_for(*, dask: str | None = None, memory: int | None = None, workers: int | None = None) -> Engine:
+    """A Dask cluster where an address is given, else a pool of this machine, or this process where one is enough.
+
+    Args:
+        dask: address of a scheduler.
+        memory: bytes for all processes of this machine together, or for each worker of the cluster.
+        workers: processes; as many as there are cores where not given.
+    """
+    if dask:
+        from features.dask_engine import DaskEngine
+
+        return DaskEngine(dask, memory)
+    pool = Pool(workers, memory)
+    return pool if pool.workers > 1 else Here(memory)
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine or container has."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        return total
