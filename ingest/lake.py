@@ -2,59 +2,58 @@
 
 Appends may repeat a key (re-polls, re-imports): ``Lake.latest`` takes the row with
 the latest ``received_at``, of equal ones the one committed last, and ``compact``
-makes that physical. What deltalake 1.6 demands is kept in this file and nowhere else:
+makes that physical. What deltalake 1.6 demands is kept here and in ``lake_*.py``:
 
 * an append beside a rewrite fails with ``CommitFailedError`` and is tried again;
 * a stream is collected whole by the writer, so rows go in chunks of a million;
 * ``optimize.compact`` and ``z_order`` double rows when two run at once, so a rewrite
-  is ours: one pinned handle is read and overwritten, under an exclusive lease.
+  is ours: one pinned handle is read and its files are exchanged in one commit.
 """
 
 import hashlib
-import random
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import polars as pl
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake import DeltaTable
 
-from ingest.delta import PARTITION, DataFile, canonical, data_files, latest_of_key, read
+from ingest.delta import DataFile, Device, data_files, latest_of_key, read, stored
 from ingest.errors import LakeError
+from ingest.lake_check import Finding, check_table
+from ingest.lake_compact import SLICE_ROWS
+from ingest.lake_prune import SAFE_AGE, Pruned
+from ingest.lake_repair import repair
+from ingest.lake_stats import TableStats, table_stats
+from ingest.lake_table import append_chunk, create_table, open_table, recorded
+from ingest.lake_upkeep import compact, prune
 from ingest.lease import Lease
 from ingest.schema import TABLES, Table
 
-__all__ = ["Lake", "TableStats"]
+__all__ = ["Finding", "Lake", "Pruned", "TableStats"]
 
 _CHUNK_ROWS: Final = 1_000_000  # a larger append costs memory and is no faster
-_ATTEMPTS: Final = 60
-_WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3, max_row_group_size=262_144)
-_ONE_FILE_BYTES: Final = 1 << 40  # a compacted day is one file
-
-
-@dataclass(frozen=True, slots=True)
-class TableStats:
-    """What one table holds: rows as stored, repeated keys counted each time."""
-
-    name: str
-    rows: int
-    files: int
-    size_bytes: int
-    version: int
-    first: date | None
-    last: date | None
 
 
 class Lake:
-    """Tables below one address, a folder or ``s3://``; nothing is created until the first append."""
+    """Tables below one address, a folder or ``s3://``; nothing is created until the first append.
 
-    def __init__(self, uri: str) -> None:
+    Args:
+        uri: where.
+        buckets: into how many buckets devices are divided in the large tables that this object creates;
+            ``FORELIGHT_LAKE_BUCKETS`` where not given, else 1. Tables that are there keep theirs.
+    """
+
+    def __init__(self, uri: str, *, buckets: int | None = None) -> None:
         self.uri = uri.rstrip("/")
+        self._buckets = buckets
+
+    def create(self, tables: Iterable[Table]) -> list[str]:
+        """Make tables without rows, so that their buckets are settled before the first append; names of new ones."""
+        return [
+            table.name for table in tables if self._open(table) is None and create_table(self.uri, table, self._buckets)
+        ]
 
     def append(
         self,
@@ -85,9 +84,10 @@ class Lake:
             return 0
         count = rows.height if isinstance(rows, pl.DataFrame) else rows.num_rows
         for start in range(0, max(count, 1), _CHUNK_ROWS):
-            chunk = canonical(table, rows.slice(start, _CHUNK_ROWS))
             last = start + _CHUNK_ROWS >= count
-            if not self._commit(table, chunk, names if last else [], mark if last else None):
+            named = (names, mark) if last else ([], None)
+            chunk = rows.slice(start, _CHUNK_ROWS)
+            if not append_chunk(self.uri, table, chunk, *named, buckets=self._buckets):
                 return start
         return count
 
@@ -102,13 +102,10 @@ class Lake:
 
     def recorded(self, table: Table, transactions: Iterable[str]) -> set[str]:
         """Those of the names that an append was committed under."""
-        handle = self._open(table)
-        if handle is None:
-            return set()
-        return {name for name in transactions if handle.transaction_version(name) is not None}
+        return recorded(self._open(table), transactions)
 
     def exists(self, table: Table) -> bool:
-        """Whether anything was ever appended."""
+        """Whether it was created or appended to."""
         return self._open(table) is not None
 
     def scan(
@@ -118,16 +115,25 @@ class Lake:
         since: datetime | None = None,
         until: datetime | None = None,
         columns: Sequence[str] | None = None,
+        devices: Collection[Device] | None = None,
     ) -> pl.LazyFrame:
         """Rows as they were appended, day by day and each in commit order, with ``since <= time < until``.
 
-        A key may occur more than once. A table that does not exist has no rows.
+        A key may occur more than once. A table that does not exist has no rows. Where devices are named, only their
+        buckets and, in compacted days, only their row groups are read.
+
+        Raises:
+            LakeError: the table has no time, or a column's type is another than this version's.
         """
         if table.time is None and (since or until):
             msg = f"{table.name} has no time to select by"
             raise LakeError(msg)
         handle = self._open(table)
-        rows = read(table, [] if handle is None else data_files(handle, since, until))
+        if handle is not None:
+            stored(table, handle)
+        rows = read(table, [] if handle is None else data_files(handle, since, until, devices))
+        if devices is not None:
+            rows = rows.filter(_is_one_of(devices))
         if since is not None:
             rows = rows.filter(pl.col(str(table.time)) >= since)
         if until is not None:
@@ -141,9 +147,10 @@ class Lake:
         since: datetime | None = None,
         until: datetime | None = None,
         columns: Sequence[str] | None = None,
+        devices: Collection[Device] | None = None,
     ) -> pl.LazyFrame:
         """As ``scan``, but of equal keys only the row received last."""
-        rows = self.scan(table, since=since, until=until)
+        rows = self.scan(table, since=since, until=until, devices=devices)
         if columns is not None:
             rows = rows.select(list(dict.fromkeys((*columns, *table.key, "received_at"))))
         rows = latest_of_key(table, rows)
@@ -174,132 +181,102 @@ class Lake:
         *,
         lease: Lease,
         before: date | None = None,
+        keep_versions: bool = False,
         progress: Callable[[date], None] | None = None,
+        slice_rows: int = SLICE_ROWS,
     ) -> int:
-        """Rewrite each closed day as one sorted file without repeated keys.
+        """Rewrite each closed day as one sorted file (one a bucket) without repeated keys.
 
-        Not for tables whose earlier versions of a key are still asked for, as tiles are.
+        A day that cannot be read is named at the end, when the others are done.
 
         Args:
             table: one with a time.
             lease: taken for as long as the rewrite runs.
             before: days before this one are closed; today (UTC) by default.
+            keep_versions: keep all rows of a key, for tables whose earlier versions are asked for, as tiles are.
             progress: called with each day that was rewritten.
+            slice_rows: rows that are sorted in memory at a time.
 
         Returns:
             Days rewritten; a day that nothing was appended to since the last time is left alone.
 
         Raises:
-            LakeError: another rewrite holds the lease.
+            LakeError: another rewrite holds the lease; a day could not be rewritten.
         """
         if table.time is None:
             msg = f"{table.name} is not partitioned by date: nothing to compact"
             raise LakeError(msg)
         before = before or datetime.now(UTC).date()
-        done = 0
+        return compact(
+            self.uri,
+            table,
+            lease,
+            before or datetime.now(UTC).date(),
+            keep_versions=keep_versions,
+            progress=progress or (lambda _: None),
+            slice_rows=slice_rows,
+        )
+
+    def prune(
+        self,
+        table: Table,
+        *,
+        lease: Lease,
+        keep: timedelta | None = None,
+        safe_age: timedelta = SAFE_AGE,
+        now: datetime | None = None,
+    ) -> Pruned:
+        """Drop the days that ended longer ago than `keep`, and delete files that nothing refers to.
+
+        Args:
+            table: any; without a time, or without `keep`, no rows are dropped.
+            lease: taken meanwhile.
+            keep: counted from the end of the table's last day where that is before `now`.
+            safe_age: files that left the table later are kept, for whoever still reads them.
+            now: the wall clock where not given.
+
+        Raises:
+            LakeError: another rewrite holds the lease.
+        """
         with lease:
-            for day in self.dates(table):
-                if day < before and self._compact_day(table, day):
-                    done += 1
-                    if progress is not None:
-                        progress(day)
-        return done
+            return prune(self.uri, table, keep, safe_age, now or datetime.now(UTC), check=lease.check)
+
+    def check(self, tables: Iterable[Table] = (), *, deep: bool = False) -> list[Finding]:
+        """What is wrong with the canonical tables and `tables`; nothing is changed.
+
+        Args:
+            tables: beside the canonical ones.
+            deep: read every value instead of each file's footer.
+        """
+        return [found for table in (*TABLES.values(), *tables) for found in check_table(self.uri, table, deep=deep)]
+
+    def repair(self, findings: Iterable[Finding], tables: Iterable[Table] = (), *, lease: Lease) -> list[Finding]:
+        """Mend what can be mended: lost and broken files leave the table, misplaced rows go where they belong.
+
+        Returns:
+            Those that were mended.
+
+        Raises:
+            LakeError: another rewrite holds the lease.
+        """
+        by_name = {table.name: table for table in (*TABLES.values(), *tables)}
+        with lease:
+            return [f for f in findings if f.table in by_name and repair(self.uri, by_name[f.table], f)]
 
     def stats(self, tables: Iterable[Table] = ()) -> list[TableStats]:
         """One entry for each canonical table, and each of `tables`, that exists."""
         handles = {table.name: self._open(table) for table in (*TABLES.values(), *tables)}
-        return [_stats(name, handle) for name, handle in handles.items() if handle is not None]
-
-    def _address(self, table: Table) -> str:
-        return f"{self.uri}/{table.name}"
+        return [table_stats(name, handle) for name, handle in handles.items() if handle is not None]
 
     def _open(self, table: Table) -> DeltaTable | None:
-        if "://" not in self.uri and not Path(self._address(table), "_delta_log").is_dir():
-            return None
-        try:
-            return DeltaTable(self._address(table))
-        except TableNotFoundError:
-            return None
-
-    def _commit(self, table: Table, rows: pa.Table, names: list[str], mark: tuple[str, int] | None) -> bool:
-        """One Delta commit; False where another process recorded all the names meanwhile."""
-        if rows.num_rows == 0 and not names:
-            return True
-        marks = [Transaction(*mark)] if mark else []
-        for wait_s in _waits():
-            try:
-                write_deltalake(
-                    self._address(table),
-                    rows,
-                    mode="append",
-                    schema_mode="merge",
-                    partition_by=[PARTITION] if table.time else None,
-                    writer_properties=_WRITER,
-                    commit_properties=CommitProperties(
-                        app_transactions=[Transaction(name, 1) for name in names] + marks
-                    ),
-                )
-            except CommitFailedError:
-                # Of names that two recorded at once, the other's rows are in: ours may repeat keys, never lose any.
-                done = self.recorded(table, names)
-                if (names and done == set(names)) or (mark and self.mark(table, mark[0]) >= mark[1]):
-                    return False
-                names = [name for name in names if name not in done]
-                time.sleep(wait_s)
-            except DeltaError as error:
-                raise _lake_error(table, error) from error
-            else:
-                return True
-        msg = f"{table.name}: others kept committing; the append was given up after {_ATTEMPTS} attempts"
-        raise LakeError(msg)
-
-    def _compact_day(self, table: Table, day: date) -> bool:
-        """Rewrite one day through the handle it was read by, so that no append in between is lost."""
-        name = f"compact:{day}"
-        for wait_s in _waits():
-            handle = DeltaTable(self._address(table))
-            files = [file for file in data_files(handle) if file.day == day]
-            if not files or (len(files) == 1 and handle.transaction_version(name) is not None):
-                return False
-            rows = latest_of_key(table, read(table, files)).sort(table.key).collect()
-            try:
-                write_deltalake(
-                    handle,
-                    canonical(table, rows),
-                    mode="overwrite",
-                    predicate=f"{PARTITION} = '{day}'",
-                    target_file_size=_ONE_FILE_BYTES,
-                    writer_properties=_WRITER,
-                    commit_properties=CommitProperties(app_transactions=[Transaction(name, handle.version())]),
-                )
-            except CommitFailedError:
-                time.sleep(wait_s)
-            except DeltaError as error:
-                raise _lake_error(table, error) from error
-            else:
-                return True
-        msg = f"{table.name}: {day} was appended to all the time; its rewrite was given up"
-        raise LakeError(msg)
+        return open_table(self.uri, table)
 
 
-def _waits() -> Iterator[float]:
-    """Seconds to wait after each failed attempt: growing, never in step with another process."""
-    return (random.uniform(0.2, 1.0) * min(0.02 * 2**attempt, 1.0) for attempt in range(_ATTEMPTS))  # noqa: S311 - jitter, not secrecy
-
-
-def _lake_error(table: Table, error: Exception) -> LakeError:
-    return LakeError(f"{table.name}: {str(error).splitlines()[0]}")
-
-
-def _stats(name: str, handle: DeltaTable) -> TableStats:
-    files = data_files(handle)
-    days = sorted(file.day for file in files if file.day is not None)
-    return TableStats(
-        name=name,
-        rows=sum(file.rows for file in files),
-        files=len(files),
-        size_bytes=sum(file.size_bytes for file in files),
-        version=handle.version(),
-        first=days[0] if days else None,
-        last=days[-1] if days else None,
-    )
+def _is_one_of(devices: Collection[Device]) -> pl.Expr:
+    """A filter that row groups' statistics can be held against."""
+    if len(devices) == 1:
+        ((site, device),) = devices
+        return (pl.col("site") == site) & (pl.col("device") == device)
+    names = [device for _, device in devices]
+    pairs = [{"site": site, "device": device} for site, device in devices]
+    return pl.col("device").is_in(names) & pl.struct("site", "device").is_in(pairs)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from deltalake import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -86,26 +85,55 @@ def test_appenders_beside_a_compaction_lose_nothing_and_double_nothing(lake: Lak
     assert 2 * commits * 20 == rows.height == rows.unique(LANE_SAMPLES.key).height
 
 
-def test_rows_appended_between_reading_a_day_and_overwriting_it_are_kept(
-    lake: Lake, lease: FileLease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pinned handle makes the overwrite fail, so that it starts again."""
+class MeanwhileLease(FileLease):
+    """Lets something else happen once, when what was rewritten is about to be committed."""
+
+    def __init__(self, path: Path, *meanwhile: Callable[[], object]) -> None:
+        super().__init__(path)
+        self.meanwhile = list(meanwhile)
+        self.checks = 0
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks == 2 and self.meanwhile:  # the first check is before the day is read
+            self.meanwhile.pop(0)()
+
+
+def test_rows_appended_between_reading_a_day_and_exchanging_its_files_are_kept(lake: Lake, tmp_path: Path) -> None:
+    """They stay in a file of their own, and the rewrite need not start again."""
     lake.append(LANE_SAMPLES, samples(2))
     late = samples(1, start=T0 + timedelta(minutes=30))
-    real = DeltaTable.get_add_actions
-    pending: list[Callable[[], int]] = [lambda: lake.append(LANE_SAMPLES, late)]
+    lease = MeanwhileLease(tmp_path / "lock", lambda: lake.append(LANE_SAMPLES, late))
 
-    def add_actions_and_then_an_append(self: DeltaTable, flatten: bool = False) -> object:
-        actions = real(self, flatten)
-        if len(pending) == 1 and sys._getframe(2).f_code.co_name == "_compact_day":
-            pending.pop()()
-        return actions
+    assert 1 == lake.compact(LANE_SAMPLES, lease=lease)
 
-    monkeypatch.setattr(DeltaTable, "get_add_actions", add_actions_and_then_an_append)
+    assert (2, []) == (lease.checks, lease.meanwhile)
+    assert 3 == lake.scan(LANE_SAMPLES).collect().height
+    assert [2] == [entry.files for entry in lake.stats()]
+
+
+def test_a_corrected_row_appended_during_a_compaction_wins_over_the_compacted_one(lake: Lake, tmp_path: Path) -> None:
+    lake.append(LANE_SAMPLES, samples(2))
+    lease = MeanwhileLease(tmp_path / "lock", lambda: lake.append(LANE_SAMPLES, samples(2, rx_dbm=-9.0)))
+
     lake.compact(LANE_SAMPLES, lease=lease)
 
-    assert not pending
-    assert 3 == lake.scan(LANE_SAMPLES).collect().height
+    assert [-9.0] * 2 == lake.latest(LANE_SAMPLES).collect().get_column("rx_power_dbm").to_list()
+
+
+def test_of_two_compactions_without_a_common_lease_one_starts_again_and_no_row_is_doubled(
+    lake: Lake, tmp_path: Path
+) -> None:
+    """Delta refuses the second exchange of the same files."""
+    lake.append(LANE_SAMPLES, samples(2))
+    lake.append(LANE_SAMPLES, samples(2, start=T0 + timedelta(minutes=20)))
+    other = FileLease(tmp_path / "other")
+    lease = MeanwhileLease(tmp_path / "lock", lambda: lake.compact(LANE_SAMPLES, lease=other))
+
+    lake.compact(LANE_SAMPLES, lease=lease)
+
+    assert 4 == lake.scan(LANE_SAMPLES).collect().height
+    assert [(1, 0)] == [(entry.files, entry.waiting_files) for entry in lake.stats()]
 
 
 readings = st.lists(

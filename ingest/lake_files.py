@@ -1,0 +1,205 @@
+"""Data files that we write ourselves: sorted, in large row groups, encoded for readings; and their entries in the log.
+
+Appends are written by deltalake. A rewrite is not: its writer knows no slices, collects what it is given, and takes no
+encodings by column.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import unquote
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable
+from deltalake.fs import DeltaStorageHandler
+from deltalake.transaction import AddAction, RemoveAction
+
+from ingest.delta import BUCKET, PARTITION, DataFile
+from ingest.schema import Table
+
+__all__ = ["PREFIX", "Partition", "SortedFile", "commit", "delete_file", "file_system", "removal", "stored_path"]
+
+PREFIX: Final = "compacted-"
+"""Names of sorted files begin so; before ``part-``, so that of one moment they come first in commit order."""
+
+ROW_GROUP_ROWS: Final = 262_144
+"""Between 128 k and 512 k: statistics that prune for a few devices, and too few groups to weigh in the footer."""
+
+_ZSTD_LEVEL: Final = 3
+Partition = tuple[date | None, int | None]
+"""Day and bucket."""
+
+
+def file_system(handle: DeltaTable) -> pyarrow.fs.FileSystem:
+    """Files below a table, with its own credentials; paths as `stored_path` gives them."""
+    return pyarrow.fs.PyFileSystem(DeltaStorageHandler.from_table(handle._table))  # noqa: SLF001 - its only constructor
+
+
+def stored_path(path: str) -> str:
+    """A path of the log as the storage knows it: the log's are URL-encoded."""
+    return unquote(path)
+
+
+def delete_file(handle: DeltaTable, path: str) -> None:
+    """Delete a file that nothing refers to; one that cannot be deleted waits for the next prune."""
+    with contextlib.suppress(OSError):
+        file_system(handle).delete_file(stored_path(path))
+
+
+def removal(file: DataFile) -> RemoveAction:
+    """A log entry that takes a file out of the table.
+
+    Marked as a change of data: deltalake then refuses a second removal of the same file, and with it a rewrite that
+    would double rows; of removals that change no data it takes any number. Readers may hold the file from then on,
+    which is never before it was written, whatever the clock says.
+    """
+    removed_ms = max(int(time.time() * 1000), file.modified_ms)
+    return RemoveAction(file.path, True, removed_ms, file.size_bytes, _values((file.day, file.bucket)))
+
+
+def commit(
+    handle: DeltaTable,
+    adds: Sequence[AddAction],
+    removes: Sequence[RemoveAction],
+    properties: CommitProperties | None = None,
+) -> None:
+    """Exchange files in one commit; appends that came in since the handle was opened stay.
+
+    Raises:
+        CommitFailedError: one of the removed files was removed by another meanwhile.
+    """
+    handle.create_write_transaction(
+        [*adds, *removes],
+        "append",
+        handle.schema(),
+        partition_by=handle.metadata().partition_columns,
+        commit_properties=properties,
+    )
+
+
+def _values(partition: Partition) -> dict[str, str | None]:
+    day, bucket = partition
+    values: dict[str, str | None] = {} if day is None else {PARTITION: str(day)}
+    return values if bucket is None else values | {BUCKET: str(bucket)}
+
+
+class SortedFile:
+    """A Parquet file written slice by slice; nothing of it counts until its `action` is committed.
+
+    Left by an exception, it is deleted.
+
+    Args:
+        handle: the table it will belong to.
+        table: its columns.
+        partition: its place.
+        modified_ms: where it stands in commit order.
+        prefix: of its name.
+    """
+
+    def __init__(
+        self, handle: DeltaTable, table: Table, partition: Partition, modified_ms: int, *, prefix: str = PREFIX
+    ) -> None:
+        self._handle = handle
+        self._table = table
+        self._partition = partition
+        self._modified_ms = modified_ms
+        folders = "".join(f"{name}={value}/" for name, value in _values(partition).items())
+        self.path = f"{folders}{prefix}{uuid4()}.zstd.parquet"
+        self.rows = 0
+        self._stats = _Stats(table)
+        self._waiting: list[pa.Table] = []
+
+    def __enter__(self) -> Self:
+        self._out = file_system(self._handle).open_output_stream(self.path)
+        self._writer = pq.ParquetWriter(self._out, self._table.schema, **_options(self._table.schema))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._write(sum(rows.num_rows for rows in self._waiting))
+            self._writer.close()
+            self._out.close()
+        except BaseException:
+            delete_file(self._handle, self.path)
+            raise
+        if error is not None:
+            delete_file(self._handle, self.path)
+
+    def write(self, rows: pa.Table) -> None:
+        """Append rows that come after all that were written."""
+        self.rows += rows.num_rows
+        self._stats.add(rows)
+        self._waiting.append(rows)
+        waiting = sum(part.num_rows for part in self._waiting)
+        self._write(waiting - waiting % ROW_GROUP_ROWS)
+
+    def _write(self, count: int) -> None:
+        """Write whole row groups; the rest waits for the next slice."""
+        if count:
+            rows = pa.concat_tables(self._waiting)
+            self._writer.write_table(rows.slice(0, count), row_group_size=ROW_GROUP_ROWS)
+            self._waiting = [rows.slice(count)]
+
+    def action(self) -> AddAction:
+        """The log entry that adds the closed file."""
+        size = file_system(self._handle).get_file_info([self.path])[0].size
+        return AddAction(
+            self.path,
+            size,
+            _values(self._partition),
+            self._modified_ms,
+            True,
+            json.dumps({"numRecords": self.rows, **self._stats.as_json()}),
+        )
+
+
+def _options(schema: pa.Schema) -> dict[str, object]:
+    """Writer options: in sorted series, times and counters are small steps, readings few distinct values."""
+    steps = [f.name for f in schema if pa.types.is_timestamp(f.type) or f.type == pa.int64()]
+    noise = [f.name for f in schema if f.type == pa.float64()]
+    encodings = dict.fromkeys(steps, "DELTA_BINARY_PACKED") | dict.fromkeys(noise, "BYTE_STREAM_SPLIT")
+    return {
+        "compression": "zstd",
+        "compression_level": _ZSTD_LEVEL,
+        "use_dictionary": [f.name for f in schema if f.name not in encodings],
+        "column_encoding": encodings,
+        "write_page_checksum": True,
+    }
+
+
+class _Stats:
+    """Least and greatest value of each key column that is text, a number or a time, as Delta's log has them."""
+
+    def __init__(self, table: Table) -> None:
+        self._names = [n for n in table.key if not pa.types.is_nested(table.schema.field(n).type)]
+        self._low: dict[str, object] = {}
+        self._high: dict[str, object] = {}
+        self._nulls = dict.fromkeys(self._names, 0)
+
+    def add(self, rows: pa.Table) -> None:
+        for name in self._names:
+            bounds = pc.min_max(rows[name]).as_py()
+            self._nulls[name] += rows[name].null_count
+            if bounds["min"] is not None:
+                self._low[name] = min(self._low.get(name, bounds["min"]), bounds["min"])
+                self._high[name] = max(self._high.get(name, bounds["max"]), bounds["max"])
+
+    def as_json(self) -> dict[str, object]:
+        low = {name: _as_json(value) for name, value in self._low.items()}
+        high = {name: _as_json(value) for name, value in self._high.items()}
+        return {"minValues": low, "maxValues": high, "nullCount": self._nulls}
+
+
+def _as_json(value: object) -> object:
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value

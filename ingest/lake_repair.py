@@ -1,0 +1,63 @@
+"""What of a finding can be mended: lost and broken files leave the table, misplaced rows go where they belong.
+
+Each repair is one commit. A broken file is kept below ``_broken`` in its table, which no reader looks at.
+"""
+
+from collections.abc import Iterable
+
+import polars as pl
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction
+
+from ingest.delta import BUCKET, PARTITION, DataFile, buckets_of, canonical, data_files, read, stored
+from ingest.lake_check import Finding
+from ingest.lake_files import SortedFile, commit, file_system, removal, stored_path
+from ingest.lake_table import retried
+from ingest.schema import Table
+
+__all__ = ["repair"]
+
+
+def repair(uri: str, table: Table, finding: Finding) -> bool:
+    """Mend one finding; False where there is no way, or nothing to mend any more.
+
+    Raises:
+        LakeError: the table cannot be written.
+    """
+
+    def mend(handle: DeltaTable) -> bool:
+        file = next((file for file in data_files(handle) if file.path == finding.path), None)
+        if file is None:
+            return False
+        if finding.kind == "missing":
+            commit(handle, [], [removal(file)])
+        elif finding.kind == "torn":
+            _set_aside(handle, file)
+            commit(handle, [], [removal(file)])
+        else:
+            commit(handle, list(_placed(handle, table, file)), [removal(file)])
+        return True
+
+    return finding.kind in {"missing", "torn", "misplaced", "count"} and retried(uri, table, mend)
+
+
+def _set_aside(handle: DeltaTable, file: DataFile) -> None:
+    """Keep a copy for whoever wants to save something of it."""
+    files = file_system(handle)
+    path = stored_path(file.path)
+    files.create_dir("_broken")
+    files.copy_file(path, f"_broken/{path.replace('/', '~')}")
+
+
+def _placed(handle: DeltaTable, table: Table, file: DataFile) -> Iterable[AddAction]:
+    """The rows of a file in files of the right partitions, in the same place of the commit order."""
+    table = stored(table, handle)
+    by = handle.metadata().partition_columns
+    rows = pl.from_arrow(canonical(table, read(table, [file]).collect(), buckets=buckets_of(handle)))
+    assert isinstance(rows, pl.DataFrame)  # noqa: S101 - tells mypy what a table becomes
+    for _, part in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
+        place = part.select(by).row(0, named=True)
+        partition = (place.get(PARTITION), place.get(BUCKET))
+        with SortedFile(handle, table, partition, file.modified_ms, prefix="part-") as out:
+            out.write(canonical(table, part.select(table.schema.names)).select(table.schema.names))
+        yield out.action()
