@@ -21,10 +21,10 @@ def error_status(packet: bytes) -> int:
 
 
 def engine_id_in(packet: bytes) -> bytes | None:
-    r"""The identifier that a version 3 message names as its authoritative engine; None where there is none.
+    """The identifier that a version 3 message names as its authoritative engine; None where there is none.
 
-    >>> engine_id_in(bytes.fromhex("301d 020103 3009 020101 020105 040100 040d 300b 0403 80001f 020100 020100"))
-    b'\\x80\\x00\\x1f'
+    >>> engine_id_in(bytes.fromhex("301d 020103 3009 020101 020105 040100 040d 300b 0403 80001f 020100 020100")).hex()
+    '80001f'
     """
     try:
         at = _inside(packet, 0)

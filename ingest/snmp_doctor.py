@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from pysnmp.proto import errind
+from pysnmp.proto.rfc1905 import NoSuchInstance, NoSuchObject
 
 from ingest.ber import engine_id_in
 from ingest.config import SnmpOptions, Target
@@ -69,6 +70,8 @@ async def _explain_community(at: tuple[str, int], options: SnmpOptions, *, answe
     community = options.read_community()
     for version in (options.version, "1" if options.version == "2c" else "2c"):
         answer = await _ask(CommunitySession(*at, community, version, options.timeout_s))
+        if answer.error is None and _shows_nothing(answer):
+            return "the agent answers this community, but its view shows it nothing"
         if answer.error is None:
             return _ALIVE if version == options.version else f'it answers version "{version}" only'
     if answers_v3:
@@ -100,6 +103,8 @@ async def _explain_user(agent: _Agent, user: SnmpUser) -> str:
     match answer.error:
         case None if answer.status == "authorizationError":
             said = f"may see nothing at level {user.level} or in context {user.context!r}"
+        case None if _shows_nothing(answer):
+            said = "is answered, but the view that the agent has for it shows nothing"
         case None:
             return _ALIVE
         case errind.UnknownUserName():
@@ -139,6 +144,11 @@ async def _explain_encryption(user: SnmpUser, agent: _Agent) -> str:
                 fix = f'key_expansion = "{expansion}"' if other == user.priv_protocol else f'priv_protocol = "{other}"'
                 return f"has the right passwords, but the agent wants {fix}"
     return "is believed, but not understood: the privacy password, protocol or key_expansion is wrong"
+
+
+def _shows_nothing(answer: Answer) -> bool:
+    """Every agent knows how long it has been up, unless it may not say."""
+    return not answer.status and all(isinstance(value, NoSuchObject | NoSuchInstance) for _, value in answer.rows)
 
 
 async def _ask(session: Session, times: int = 2) -> Answer:

@@ -33,6 +33,7 @@ _CLOCK_HOLDS_S = 100.0
 _FAULTS = (SnmpError, OSError, RuntimeError, ValueError)
 """What gufo raises at silence (an OSError, too) and at packets that it cannot read."""
 
+
 _SYS_UP_TIME = "1.3.6.1.2.1.1.3.0"
 
 
@@ -182,19 +183,16 @@ class GufoTransport:
         end = End.WHOLE if enough else await walk.end(self._line)
         if walk.rows or walk.left:
             self._gave_values = True
-        elif end is End.WHOLE and not self._gave_values:
-            await self._check_access()
+        elif self.user and not self._gave_values:
+            await self._check_access(self.user)
         return walk.column(self._orders), end
 
-    async def _check_access(self) -> None:
-        """An agent that has nothing at all may have answered with errors, which version 3 hides from `GufoWalk`."""
-        if not self.user:
-            return
-        got = await self._get_once([_SYS_UP_TIME])
-        if not got:
-            msg = f"{self._where} shows user {self.user.name!r} nothing: no access at this security level or context"
+    async def _check_access(self, user: SnmpUser) -> None:
+        """A device with nothing at all may have refused: version 3 hides the status that says so (`GufoWalk.end`)."""
+        self._gave_values = bool(await self._get_once([_SYS_UP_TIME]))
+        if not self._gave_values:
+            msg = f"{self._where} shows user {user.name!r} nothing: no access at this security level, or no view"
             raise AuthError(msg)
-        self._gave_values = True
 
     async def _get_once(self, oids: list[str]) -> dict[str, Cell]:
         got: dict[str, Cell] = {}

@@ -153,6 +153,8 @@ def _heard() -> type[Request]:
 class Snmpd:
     """A net-snmp agent: user "nobody" without authentication, "sha1" with, "sha1-des" with encryption, and so on.
 
+    User and community "blind" may see nothing that is there.
+
     Attributes:
         port: where it listens, after restarts, too.
     """
@@ -194,7 +196,9 @@ class Snmpd:
             self._process.wait()
 
     def _users(self) -> Iterator[str]:
-        yield from ("rocommunity public 127.0.0.1", "createUser nobody", "rouser nobody noauth")
+        yield from ("rocommunity public 127.0.0.1", "rocommunity blind 127.0.0.1 .1.3.6.1.4.1.99999")
+        yield from ("createUser nobody", "rouser nobody noauth")
+        yield from ("createUser blind", "rouser blind noauth .1.3.6.1.4.1.99999")
         for auth, auth_name in AUTH.items():
             with_auth = f'{auth_name} "{self.auth_password}"'
             yield from (f"createUser {auth} {with_auth}", f"rouser {auth} auth")

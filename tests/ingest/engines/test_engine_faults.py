@@ -228,7 +228,7 @@ class TestTime:
             request = heard(packet)
             return None if next(count) % 2 == parity else request.reply(request.after(few))
 
-        found = ask.walk(agent(answer).port, COLUMN, version=version, timeout_s=0.03, max_repetitions=3)
+        found = ask.walk(agent(answer).port, COLUMN, version=version, timeout_s=0.1, max_repetitions=3)
 
         assert dict(list(WHOLE.items())[:8]) == found
 

@@ -146,7 +146,14 @@ def _target(port: int, **options: Any) -> Target:
 
 @pytest.fixture(name="secrets")
 def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"A": AUTH, "P": PRIV, "X": "another-password", "C": "public", "D": "private"}.items():
+    for name, value in {
+        "A": AUTH,
+        "P": PRIV,
+        "X": "another-password",
+        "B": "blind",
+        "C": "public",
+        "D": "private",
+    }.items():
         monkeypatch.setenv(name, value)
 
 
@@ -170,6 +177,8 @@ class TestDoctor:
             (AES128 | {"priv_protocol": "des"}, 'the agent wants priv_protocol = "aes128"'),
             (AES256 | {"key_expansion": "cisco"}, 'the agent wants key_expansion = "blumenthal"'),
             (AES128 | {"context": "vlan-1"}, "the agent has no context 'vlan-1'"),
+            ({"user": "blind"}, "the view that the agent has for it shows nothing"),
+            ({"version": "2c", "community_env": "B"}, "its view shows it nothing"),
             ({"version": "2c", "community_env": "C"}, "it answers now"),
             ({"version": "2c", "community_env": "D"}, "SNMP runs there, but the community is wrong"),
         ],
