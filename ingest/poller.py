@@ -232,8 +232,8 @@ class Poller:
             if engine:
                 engines.setdefault(engine, []).append(device)
         notes = [
-            f"{', '.join(sorted(devices))} have the same SNMPv3 engine ID {engine.hex()}: polls of one fail while "
-            "another answers; give each its own"
+            f"{', '.join(sorted(devices))} have the same SNMPv3 engine ID {engine.hex()}: managers that keep one clock "
+            "for each engine refuse either; give each its own"
             for engine, devices in engines.items()
             if len(devices) > 1
         ]

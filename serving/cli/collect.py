@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -25,9 +26,10 @@ from ingest.status import STATUS_FILE, read_status, write_status
 from serving.cli.collect_metrics import serve_metrics
 from serving.settings import Settings
 
-__all__ = ["run"]
+__all__ = ["allow_sockets", "run"]
 
 _WIDTH = 120  # of a table that goes to a file or a pipe
+_OTHER_FILES = 256  # of the lake, the spool, metrics and their clients
 _ERR = Console(stderr=True, highlight=False)
 
 
@@ -42,12 +44,24 @@ def run(config: Path, *, once: bool, as_json: bool) -> None:
     wanted = load_config(config)
     for warning in wanted.warnings():
         _say(f"warning: {warning}")
+    allow_sockets(len(wanted.target))
     with _kept(wanted, Settings.from_env()) as keeper:
         if once:
             _once(wanted, keeper, as_json=as_json)
         else:
             with serve_metrics(wanted.collect, lambda: keeper.book.status):
                 asyncio.run(_for_ever(wanted, keeper, as_json=as_json))
+
+
+def allow_sockets(targets: int) -> None:
+    """Each target keeps one socket: raise the soft limit of open files towards the hard one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = targets + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        if allowed < wanted:
+            _say(f"warning: {targets} targets need {wanted} open files, of which {allowed} are allowed (ulimit -Hn)")
 
 
 class _Keeper:

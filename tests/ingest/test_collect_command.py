@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -116,3 +117,19 @@ def test_a_signal_ends_the_sweeps_after_the_write(site: Any, responder: Any, num
     assert 0 == process.returncode
     assert "1 of 1 targets, 7 lane rows" in said
     assert {"cisco-nxos-n9k"} == site.devices()
+
+
+def test_more_targets_than_open_files_raise_the_limit() -> None:
+    """A soft limit of 1,024, as systemd and shells set it, would end 2,000 targets' sockets half-way."""
+    script = (
+        "import resource; hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, min(hard, 500)))\n"
+        "from serving.cli.collect import allow_sockets\n"
+        "allow_sockets(100); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+        "allow_sockets(9_000); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert ["356", "500"] == done.stdout.split()
+    assert "9000 targets need 9256 open files, of which 500 are allowed" in done.stderr
