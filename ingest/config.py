@@ -25,7 +25,7 @@ class Collect(_Strict):
     Attributes:
         interval_s: from the start of a sweep to the start of the next.
         concurrency: devices asked at the same time; one request at a time each.
-        deadline_s: what one device may take in all; the interval where not given.
+        deadline_s: what one device may take in all; what is left of the interval at its start where not given.
         spool_max_mb: what the spool may take of the disk while the lake cannot be written; then the oldest rows go.
         metrics_port, metrics_host: where Prometheus finds the collector's metrics; nowhere by default.
     """

@@ -159,10 +159,12 @@ class Poller:
         return int(Quality.CLOCK_SKEW) if moved_s > _CLOCK_STEP_S else 0
 
     async def _polled(self, target: Target, gate: asyncio.Semaphore, doubts: int, spread_s: float) -> Poll:
-        await asyncio.sleep(spread_s * _place(target))
+        offset_s = spread_s * _place(target)
+        await asyncio.sleep(offset_s)
         async with gate:
             started = time.monotonic()
-            poll = await self._attempt(target, doubts)
+            left_s = self._config.collect.interval_s - offset_s  # so that the sweep ends with its interval
+            poll = await self._attempt(target, doubts, self._config.collect.deadline_s or left_s)
             poll.duration_s = time.monotonic() - started
         patience = self._patience[_key(target)]
         if poll.failed:
@@ -173,8 +175,7 @@ class Poller:
             self._done(poll)
         return poll
 
-    async def _attempt(self, target: Target, doubts: int) -> Poll:
-        deadline_s = self._config.collect.deadline_s or self._config.collect.interval_s
+    async def _attempt(self, target: Target, doubts: int, deadline_s: float) -> Poll:
         started = time.monotonic()
         key = _key(target)
         try:
@@ -185,7 +186,7 @@ class Poller:
                 await _probe(connection, target)
             return await self._devices[key].poll(connection, self._known, deadline_s=deadline_s, doubts=doubts)
         except TimeoutError:
-            error = f"not done within {deadline_s:g} s ({target.address}:{target.port})"
+            error = f"not done within {deadline_s:.3g} s ({target.address}:{target.port}); deadline_s can be longer"
         except IngestError as failure:
             error = str(failure)
         except Exception as surprise:  # noqa: BLE001 - one device's nonsense must not cost the others' rows

@@ -193,8 +193,12 @@ def _tell(outcome: Sweep | IngestError, *, as_json: bool) -> None:
         print(json.dumps(_as_json(outcome)), flush=True)  # noqa: T201 - the answer
     else:
         lanes = sum(poll.lane_count for poll in outcome.polls)
-        polled = len(outcome.polls) - len(outcome.failed)
-        _ERR.print(f"{polled} of {len(outcome.polls)} targets, {lanes} lane rows in {outcome.duration_s:.1f} s")
+        polled, waiting = len(outcome.polls) - len(outcome.failed), len(outcome.waiting)
+        alone = f" ({waiting} left alone, they failed before)" if waiting else ""
+        every = len(outcome.polls) + waiting
+        _ERR.print(f"{polled} of {every} targets{alone}, {lanes} lane rows in {outcome.duration_s:.1f} s")
+    if outcome.overrun_s:
+        _say(f"the sweep took {outcome.overrun_s:.1f} s longer than its interval; the next one is left out")
     for note in outcome.notes:
         _say(note)
     for poll in outcome.polls:
