@@ -241,14 +241,14 @@ class Lake:
         with lease:
             return prune(self.uri, table, keep, safe_age, now or datetime.now(UTC), check=lease.check)
 
-    def check(self, tables: Iterable[Table] = (), *, deep: bool = False) -> list[Finding]:
-        """What is wrong with the canonical tables and `tables`; nothing is changed.
+    def check(self, tables: Iterable[Table] = tuple(TABLES.values()), *, deep: bool = False) -> list[Finding]:
+        """What is wrong with some tables, the canonical ones where none are named; nothing is changed.
 
         Args:
-            tables: beside the canonical ones.
+            tables: which.
             deep: read every value instead of each file's footer.
         """
-        return [found for table in (*TABLES.values(), *tables) for found in check_table(self.uri, table, deep=deep)]
+        return [found for table in tables for found in check_table(self.uri, table, deep=deep)]
 
     def repair(self, findings: Iterable[Finding], tables: Iterable[Table] = (), *, lease: Lease) -> list[Finding]:
         """Mend what can be mended: lost and broken files leave the table, misplaced rows go where they belong.

@@ -11,11 +11,13 @@ from typing import Final
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from ingest.delta import DataFile, data_files, read, stored
-from ingest.lake_files import PREFIX, Partition, SortedFile, commit, delete_file, removal
+from ingest.errors import LakeError
+from ingest.lake_files import PREFIX, Partition, SortedFile, commit, delete_file, file_system, removal, stored_path
 from ingest.schema import Table
 
 __all__ = ["SLICE_ROWS", "by_partition", "compact_partition", "is_compacted", "sorted_rows"]
@@ -24,6 +26,7 @@ SLICE_ROWS: Final = 2_000_000
 """Rows sorted at a time: below 1.5 GiB with all columns; a day of 20 M rows is read ten times, which costs seconds."""
 
 _PORT: Final = ("site", "device", "interface")
+_RANK: Final = "port_rank"
 Port = tuple[str, str, str]
 
 
@@ -70,9 +73,11 @@ def compact_partition(
         return False
     table = stored(table, handle)
     with SortedFile(handle, table, partition, max(file.modified_ms for file in files)) as out:
-        for span in _spans(table, files, slice_rows):
-            rows = read(table, files) if span is None else read(table, files).filter(span)
-            out.write(_arrow(table, sorted_rows(table, rows.collect(engine="streaming"), keep_versions=keep_versions)))
+        try:
+            for rows in _slices(table, files, slice_rows):
+                out.write(_arrow(table, sorted_rows(table, rows, keep_versions=keep_versions)))
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise _named(handle, table, files, error) from error
     try:
         check()
         commit(handle, [out.action()], [removal(file) for file in files])
@@ -81,6 +86,18 @@ def compact_partition(
             delete_file(handle, out.path)
         raise
     return True
+
+
+def _named(handle: DeltaTable, table: Table, files: Sequence[DataFile], error: Exception) -> LakeError:
+    """The error with the file that is at fault; polars does not always say which."""
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    for file in files:
+        try:
+            with file_system(handle).open_input_file(stored_path(file.path)) as source:
+                pq.ParquetFile(source).read()
+        except (OSError, pa.ArrowException):
+            return LakeError(f"{table.name}: {file.path} cannot be read ({reason}); see forelight lake check")
+    return LakeError(f"{table.name}: {reason}")
 
 
 def _committed(handle: DeltaTable, path: str) -> bool:
@@ -93,7 +110,7 @@ def _committed(handle: DeltaTable, path: str) -> bool:
 
 def sorted_rows(table: Table, rows: pl.DataFrame, *, keep_versions: bool = False) -> pl.DataFrame:
     """Rows by key; of equal keys the row received last, of those the one that came last."""
-    rows = rows.sort(*table.key, "received_at", maintain_order=True)
+    rows = _sorted(table, rows)
     if keep_versions:
         return rows
     last = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in table.key)
@@ -101,8 +118,26 @@ def sorted_rows(table: Table, rows: pl.DataFrame, *, keep_versions: bool = False
     return rows.filter(last | at_end)
 
 
+def _sorted(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
+    """By key and receipt, stable; ports as their rank, since sorting by text costs twice as much."""
+    order = [*table.key, "received_at"]
+    if not set(_PORT) <= set(table.key):
+        return rows.sort(order, maintain_order=True)
+    ports = rows.select(_PORT).unique().sort(_PORT).with_row_index(_RANK)
+    ranks = rows.select(_PORT).join(ports, on=_PORT, how="left", maintain_order="left")[_RANK]
+    rest = [name for name in order if name not in _PORT]
+    return rows.with_columns(ranks).sort(_RANK, *rest, maintain_order=True).drop(_RANK)
+
+
 def _arrow(table: Table, rows: pl.DataFrame) -> pa.Table:
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(table.schema)
+
+
+def _slices(table: Table, files: Sequence[DataFile], slice_rows: int) -> Iterator[pl.DataFrame]:
+    """Rows of the files in ranges of ports, each range in commit order."""
+    for span in _spans(table, files, slice_rows):
+        rows = read(table, list(files))
+        yield (rows if span is None else rows.filter(span)).collect(engine="streaming")
 
 
 def _spans(table: Table, files: Sequence[DataFile], slice_rows: int) -> Iterator[pl.Expr | None]:

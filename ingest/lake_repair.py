@@ -3,6 +3,7 @@
 Each repair is one commit. A broken file is kept below ``_broken`` in its table, which no reader looks at.
 """
 
+import shutil
 from collections.abc import Iterable
 
 import polars as pl
@@ -45,8 +46,9 @@ def _set_aside(handle: DeltaTable, file: DataFile) -> None:
     """Keep a copy for whoever wants to save something of it."""
     files = file_system(handle)
     path = stored_path(file.path)
-    files.create_dir("_broken")
-    files.copy_file(path, f"_broken/{path.replace('/', '~')}")
+    kept = f"_broken/{path.replace('/', '~')}"
+    with files.open_input_file(path) as source, files.open_output_stream(kept) as copy:  # its copy_file is broken
+        shutil.copyfileobj(source, copy)
 
 
 def _placed(handle: DeltaTable, table: Table, file: DataFile) -> Iterable[AddAction]:

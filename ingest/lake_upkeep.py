@@ -57,7 +57,7 @@ def compact(
                     progress(day)
             except LakeError as error:
                 lease.check()
-                failed.append(f"{day}: {error}")
+                failed.append(f"{day}: {str(error).removeprefix(f'{table.name}: ')}")
     if failed:
         msg = f"{table.name}: {len(failed)} of {len(failed) + len(done)} days were not compacted; {failed[0]}"
         raise LakeError(msg)

@@ -17,7 +17,7 @@ app = typer.Typer(
 )
 alarms = typer.Typer(help="Alarms: list, show, acknowledge, clear, export.", no_args_is_help=True)
 model = typer.Typer(help="Models: list, promote, roll back, card.", no_args_is_help=True)
-lake = typer.Typer(help="The lake: statistics and compaction.", no_args_is_help=True)
+lake = typer.Typer(help="The lake: create, statistics, compaction, retention, check.", no_args_is_help=True)
 app.add_typer(alarms, name="alarms")
 app.add_typer(model, name="model")
 app.add_typer(lake, name="lake")
@@ -117,6 +117,26 @@ def import_export(
     command.run(directory, as_json=json)
 
 
+@app.command("export")
+def export(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
+    anonymise: Annotated[bool, typer.Option("--anonymise", help="Hide names by the operator's own key.")] = False,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Holds the key; else FORELIGHT_EXPORT_KEY does.", metavar="FILE")
+    ] = None,
+    shift_times: Annotated[bool, typer.Option("--shift-times", help="Also move all times by weeks.")] = False,
+    start: Annotated[datetime | None, typer.Option("--from", parser=_time, metavar="TIME", help="First time.")] = None,
+    end: Annotated[datetime | None, typer.Option("--to", parser=_time, metavar="TIME", help="End of times.")] = None,
+    json: Json = False,
+) -> None:
+    """Write the lake in the form that `import` takes."""
+    from serving.cli import export as command
+
+    command.run(
+        out, anonymise=anonymise, key_file=key_file, shift_times=shift_times, since=start, until=end, as_json=json
+    )
+
+
 @app.command()
 def train(
     until: Time = None,
@@ -164,11 +184,17 @@ def evaluate(
 
 
 @app.command()
-def score(at: Time = None, json: Json = False) -> None:
-    """Score the fleet with the champion: the scheduled batch run."""
+def score(
+    at: Time = None,
+    metrics_textfile: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Metrics of the run for node_exporter's textfile collector.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Score the fleet with the champion: the scheduled batch run. Exit code 75: another run is at it."""
     from serving.cli import score as command
 
-    command.run(at=at, as_json=json)
+    command.run(at=at, as_json=json, metrics_textfile=metrics_textfile)
 
 
 @app.command()
@@ -266,9 +292,47 @@ def lake_stats(json: Json = False) -> None:
     command.stats(as_json=json)
 
 
+@lake.command("create")
+def lake_create(
+    buckets: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Divide devices of the large tables; cannot be changed later.")
+    ] = None,
+) -> None:
+    """Make the tables before the first rows come; needed only for buckets."""
+    from serving.cli import lake as command
+
+    command.create(buckets=buckets)
+
+
 @lake.command("compact")
 def lake_compact() -> None:
     """Sort and deduplicate closed days into few files."""
     from serving.cli import lake as command
 
     command.compact()
+
+
+@lake.command("prune")
+def lake_prune(
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE=30d", help="Drop older days of a table; may be repeated.")
+    ] = None,
+    safe_age: Annotated[str, typer.Option(metavar="24h", help="Keep files that readers may still hold.")] = "24h",
+    json: Json = False,
+) -> None:
+    """Drop days that are over and delete files that nobody reads any more."""
+    from serving.cli import lake as command
+
+    command.prune(keep=keep or [], safe_age=safe_age, as_json=json)
+
+
+@lake.command("check")
+def lake_check(
+    deep: Annotated[bool, typer.Option("--deep", help="Read every value.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    json: Json = False,
+) -> None:
+    """Name torn, lost, foreign and misplaced files, wrong schemas and gaps in the log."""
+    from serving.cli import lake as command
+
+    command.check(deep=deep, repair=repair, as_json=json)

@@ -1,43 +1,162 @@
-"""``forelight lake``: what the lake holds, and its compaction."""
+"""``forelight lake``: what the lake holds, its compaction, retention and state."""
 
 import dataclasses
 import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final
 
 from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from rich.progress import Progress, TaskID
+from rich.table import Column
+from rich.table import Table as Grid
 
 from features.tiles import LANE_TILES, PORT_TILES
-from ingest.lake import Lake
-from ingest.lease import FileLease
-from ingest.schema import LANE_SAMPLES, PORT_EVENTS, PORT_SAMPLES, SCORES
+from ingest.errors import LakeError, ServingError
+from ingest.lake import Finding, Lake
+from ingest.schema import TABLES
+from serving.leases import rewrite_lease
 from serving.settings import Settings
 
-__all__ = ["compact", "stats"]
+__all__ = ["check", "compact", "create", "prune", "retention", "stats"]
+
+_TILES: Final = (LANE_TILES, PORT_TILES)
+_ALL: Final = {table.name: table for table in (*TABLES.values(), *_TILES)}
+_KEEP: Final = "FORELIGHT_LAKE_KEEP"
+_UNITS: Final = {"h": timedelta(hours=1), "d": timedelta(days=1)}
+_LEAST_SAFE_AGE: Final = timedelta(hours=1)
+"""A query that runs longer than this is none of ours."""
 
 
 def stats(*, as_json: bool) -> None:
     """Rows, files and bytes of each table."""
-    found = Lake(Settings.from_env().lake_uri).stats((LANE_TILES, PORT_TILES))
+    found = Lake(Settings.from_env().lake_uri).stats(_TILES)
     if as_json:
-        print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=2, default=str))  # noqa: T201 - the answer
+        entries = [dataclasses.asdict(entry) | {"row_bytes": round(entry.row_bytes, 2)} for entry in found]
+        print(json.dumps(entries, indent=2, default=str))  # noqa: T201 - the answer
         return
-    table = Table("table", "rows", "files", "MB", "first day", "last day")
+    grid = Grid(Column("table", no_wrap=True), "rows", "files", "waiting", "MB", "bytes/row", "buckets", "first day", "last day")
     for entry in found:
         days = ("" if day is None else str(day) for day in (entry.first, entry.last))
-        table.add_row(entry.name, f"{entry.rows:,}", f"{entry.files:,}", f"{entry.size_bytes / 1e6:,.1f}", *days)
-    Console().print(table if found else "The lake is empty.")
+        sizes = (f"{entry.size_bytes / 1e6:,.1f}", f"{entry.row_bytes:.1f}", str(entry.buckets))
+        grid.add_row(entry.name, f"{entry.rows:,}", f"{entry.files:,}", f"{entry.waiting_files:,}", *sizes, *days)
+    Console().print(grid if found else "The lake is empty.")
+
+
+def create(*, buckets: int | None) -> None:
+    """Make the tables, so that their buckets are settled; a table that is there keeps its own."""
+    lake = Lake(Settings.from_env().lake_uri, buckets=buckets)
+    made = lake.create(_ALL.values())
+    Console().print(f"{len(made)} tables created, {len(_ALL) - len(made)} were there")
 
 
 def compact() -> None:
-    """Rewrite closed days of samples, events and scores; tiles keep every version, so they are left alone."""
+    """Rewrite closed days of all tables that have days; of tiles every version is kept."""
     settings = Settings.from_env()
-    lake, lease = Lake(settings.lake_uri), FileLease(settings.home / "compact.lock")
-    console = Console(stderr=True)
-    done = 0
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
-        for table in (LANE_SAMPLES, PORT_SAMPLES, PORT_EVENTS, SCORES):
+    lake, lease = Lake(settings.lake_uri), rewrite_lease(settings)
+    done, failed = 0, []
+    with _bars() as bars:
+        for table in (table for table in _ALL.values() if table.time is not None):
             task = bars.add_task(table.name, total=max(len(lake.dates(table)), 1))
-            done += lake.compact(table, lease=lease, progress=lambda _, task=task: bars.advance(task))  # type: ignore[misc]
-            bars.update(task, completed=float("inf"))
+            try:
+                done += lake.compact(
+                    table,
+                    lease=lease,
+                    keep_versions=table in _TILES,
+                    progress=lambda _, task=task: bars.advance(task),  # type: ignore[misc]  # mypy on a default
+                )
+            except LakeError as error:
+                failed.append(str(error))
+            _finish(bars, task)
     Console().print(f"{done} days rewritten")
+    if failed:
+        raise ServingError("; ".join(failed))
+
+
+def retention(options: Iterable[str], env: Mapping[str, str] = os.environ) -> dict[str, timedelta]:
+    """How long rows of each table are kept: ``FORELIGHT_LAKE_KEEP``, over it the options, each ``TABLE=30d``.
+
+    Raises:
+        ServingError: an entry that is none, or names no table with days.
+    """
+    said = [entry.strip() for entry in env.get(_KEEP, "").split(",") if entry.strip()]
+    keep = {}
+    for entry in (*said, *options):
+        name, _, age = entry.partition("=")
+        if name not in _ALL or _ALL[name].time is None:
+            msg = f"--keep {entry}: {name} is no table with days; these are: {', '.join(_dated())}"
+            raise ServingError(msg)
+        keep[name] = _age(f"--keep {entry}", age)
+    return keep
+
+
+def _dated() -> Iterator[str]:
+    return (name for name, table in _ALL.items() if table.time is not None)
+
+
+def _age(where: str, text: str) -> timedelta:
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdigit() or int(number) == 0:
+        msg = f"{where}: {text!r} is no time such as 30d or 48h"
+        raise ServingError(msg)
+    return int(number) * _UNITS[unit]
+
+
+def prune(*, keep: Iterable[str], safe_age: str, as_json: bool) -> None:
+    """Drop days that are over, delete files that nobody reads any more."""
+    settings = Settings.from_env()
+    kept, age = retention(keep), _age("--safe-age", safe_age)
+    if age < _LEAST_SAFE_AGE:
+        msg = f"--safe-age {safe_age}: readers may hold files for an hour at least"
+        raise ServingError(msg)
+    lake, lease = Lake(settings.lake_uri), rewrite_lease(settings)
+    with _bars() as bars:
+        task = bars.add_task("prune", total=len(_ALL))
+        found = []
+        for name, table in _ALL.items():
+            found.append(lake.prune(table, lease=lease, keep=kept.get(name), safe_age=age))
+            bars.advance(task)
+    if as_json:
+        print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=2))  # noqa: T201 - the answer
+        return
+    days, files = sum(entry.days for entry in found), sum(entry.files for entry in found)
+    megabytes = sum(entry.size_bytes for entry in found) / 1e6
+    Console().print(f"{days} days dropped, {files} files deleted, {megabytes:,.1f} MB freed")
+
+
+def check(*, deep: bool, repair: bool, as_json: bool) -> None:
+    """Name what is wrong, one line a finding; exit code 1 where something is and stays so."""
+    settings = Settings.from_env()
+    lake = Lake(settings.lake_uri)
+    found: list[Finding] = []
+    with _bars() as bars:
+        task = bars.add_task("check", total=len(_ALL))
+        for table in _ALL.values():
+            found += lake.check([table], deep=deep)
+            bars.advance(task)
+    mended = lake.repair(found, _TILES, lease=rewrite_lease(settings)) if repair and found else []
+    if as_json:
+        entries = [dataclasses.asdict(entry) | {"repaired": entry in mended} for entry in found]
+        print(json.dumps(entries, indent=2))  # noqa: T201 - the answer
+    else:
+        for entry in found:
+            print(f"{entry} (repaired)" if entry in mended else entry)  # noqa: T201 - the answer
+    left = len(found) - len(mended)
+    if left:
+        msg = f"{left} findings in the lake" if left > 1 else "1 finding in the lake"
+        raise ServingError(msg)
+    if not found and not as_json:
+        Console().print("The lake is whole.")
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        yield bars
+
+
+def _finish(bars: Progress, task: TaskID) -> None:
+    bars.update(task, completed=float("inf"))
