@@ -121,6 +121,8 @@ class PlainColumn(_Strict):
     split: str | None = None  # lanes in one text, so separated
     lanes_only: bool = False  # a text of a single lane is left out: another column has it
     twin: int | None = None  # lane 1 in 0.01 dBm or uW: tells whether small numbers are dBm already, not scaled
+    unless: int | None = None  # left out where this column has a number
+    negative_scale: Annotated[float, Field(gt=0)] | None = None  # of dBm, where the device's numbers are not watts
     limits: dict[Limit, int] = {}
     limit_scale: Annotated[float, Field(gt=0)] | None = None  # where limits are in another scale than the value
     limit_unit: Literal["w", "dbm"] | None = None
@@ -130,7 +132,7 @@ class PlainTable(_Strict):
     """One row a port (or a port and lane); `entity` is resolved as for sensors, `any` is ignored."""
 
     table: Oid
-    index: tuple[Literal["if_index", "entity", "lane", "any"], ...] = ("if_index",)
+    index: tuple[Literal["if_index", "entity", "lane", "any"] | int, ...] = ("if_index",)  # a number: only such rows
     first_lane: int = 1
     only: Flag | None = None  # other rows have no readings
     uncalibrated: Flag | None = None  # rows whose numbers lack constants of the module's own

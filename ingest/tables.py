@@ -26,6 +26,7 @@ _NUMBER = re.compile(
 _MILLIWATTS = {"": 1e3, "m": 1.0, "u": 1e-3, "µ": 1e-3, "n": 1e-6}
 _BEYOND_DBM = 50.0
 _SAME_DB = 0.03  # two decimals of dBm, or whole microwatts, of the same power
+_ENOUGH = 4
 _DECIMALS = 9  # a scale of 0.0001 is a divisor of 10,000, whatever floats make of it
 
 
@@ -61,6 +62,7 @@ def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entiti
     """Slots of a table's rows whose port is known."""
     found = TableSlots()
     at = {c.quantity: f"{table.table}.{c.column}" for c in table.columns if c.quantity in _TEXTS}
+    numbers = list(_numbers(cells, table))
     indices = dict.fromkeys(i for c in table.columns for i in cells.get(f"{table.table}.{c.column}", {}))
     for index in indices:
         place = _place(index, table, entities, ports)
@@ -78,9 +80,28 @@ def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entiti
         if _says(cells, table, table.uncalibrated, index):
             found.uncalibrated.add(name)
         if table.only is None or _says(cells, table, table.only, index):
-            numbers = (column for column in table.columns if column.quantity not in _TEXTS)
             found.slots.extend(s for column in numbers for s in _slots(cells, table, column, index, (name, lane)))
     return found
+
+
+def _numbers(cells: Mapping[str, Column], table: PlainTable) -> Iterator[PlainColumn]:
+    """Columns that are no texts; where a device may tell watts or dBm, its negative numbers say which.
+
+    Without one they are watts, unless there are too few to tell: more than two modules' powers are not all over 0 dBm.
+    """
+    columns = [column for column in table.columns if column.quantity not in _TEXTS]
+    signed = [column for column in columns if column.negative_scale is not None]
+    told = [
+        n
+        for column in signed
+        for cell in cells.get(f"{table.table}.{column.column}", {}).values()
+        if (n := number(cell)) is not None and n not in column.absent
+    ]
+    for column in columns:
+        if column.negative_scale is None or (len(told) >= _ENOUGH and min(told) >= 0):
+            yield column
+        elif any(n < 0 for n in told):
+            yield column.model_copy(update={"scale": column.negative_scale, "unit": None})
 
 
 def _says(cells: Mapping[str, Column], table: PlainTable, flag: Flag | None, index: str) -> bool:
@@ -91,7 +112,7 @@ def unread_rows(cells: Mapping[str, Column], table: PlainTable, entities: Entiti
     """Rows of a table that belong to no known port."""
     indices = dict.fromkeys(i for c in table.columns for i in cells.get(f"{table.table}.{c.column}", {}))
     for index in indices:
-        if _place(index, table, entities, ports) is None:
+        if not _is_another(index.split("."), table) and _place(index, table, entities, ports) is None:
             yield f"row {index} below {table.table}: no port that it belongs to"
 
 
@@ -99,6 +120,8 @@ def _place(index: str, table: PlainTable, entities: Entities, ports: Interfaces)
     """Port (ifIndex) and canonical lane of a row, or None where its port is not known."""
     arcs = index.split(".")
     if len(arcs) != len(table.index) or not all(arc.isdigit() for arc in arcs):
+        return None
+    if _is_another(arcs, table):
         return None
     keys = dict(zip(table.index, map(int, arcs), strict=True))
     if "entity" in keys:
@@ -108,12 +131,17 @@ def _place(index: str, table: PlainTable, entities: Entities, ports: Interfaces)
     return (keys["if_index"], lane) if keys["if_index"] in ports.names else None
 
 
+def _is_another(arcs: Sequence[str], table: PlainTable) -> bool:
+    """Whether a row's index has another number than the table's where that names one."""
+    return any(isinstance(part, int) and str(part) != arc for part, arc in zip(table.index, arcs, strict=False))
+
+
 def _slots(
     cells: Mapping[str, Column], table: PlainTable, column: PlainColumn, index: str, at: tuple[str, int]
 ) -> Iterator[Slot]:
     oid = f"{table.table}.{column.column}"
     cell = cells.get(oid, {}).get(index)
-    if cell is None:
+    if cell is None or (column.unless is not None and _has(cells, f"{table.table}.{column.unless}", index, column)):
         return
     name, lane = at
     watts = column.unit == "w" and not _says_watts(cell)
@@ -148,6 +176,12 @@ def _slots(
             no_light=column.no_light,
             limits=limits,
         )
+
+
+def _has(cells: Mapping[str, Column], oid: str, index: str, column: PlainColumn) -> bool:
+    """Whether another column has a number in the same row."""
+    found = number(cells.get(oid, {}).get(index))
+    return found is not None and found not in column.absent
 
 
 def _whole(factor: float) -> float:

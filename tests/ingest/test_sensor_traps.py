@@ -102,3 +102,54 @@ def test_electric_power_of_a_port_is_no_light(device_of: Maker, name: str) -> No
     device.sensor(f"Ethernet1 {name}", module, WATTS, 50_000)
 
     assert {("Ethernet1", 0, "rx_power_dbm"): -2.3} == device.values("cisco_entity_sensor")
+
+
+_HUAWEI = "1.3.6.1.4.1.2011.5.25.31.1.1.3.1"
+
+
+def _huawei(device: Any, *powers: tuple[int, int]) -> Any:
+    """Ports with a module each, that tell rx and tx in the columns of before there were lanes."""
+    for port, (received, sent) in enumerate(powers, 1):
+        entity = device.entity(f"XGigabitEthernet0/0/{port}", kind=10)
+        for column, cell in ((5, 40), (6, 3300), (7, 6000), (8, received), (9, sent), (13, -1400)):
+            device._put(f"{_HUAWEI}.{column}", entity, cell)
+    return device
+
+
+def test_old_huawei_devices_tell_microwatts(device_of: Maker) -> None:
+    device = _huawei(device_of("XGigabitEthernet0/0/1", "XGigabitEthernet0/0/2"), (500, 562), (0, 631))
+    powers = {key[::2]: value for key, value in device.values("huawei_vrp").items() if "power" in key[2]}
+
+    assert pytest.approx(-3.0103, abs=1e-4) == powers["XGigabitEthernet0/0/1", "rx_power_dbm"]
+    assert pytest.approx(-1.9997, abs=1e-4) == powers["XGigabitEthernet0/0/2", "tx_power_dbm"]
+    assert powers["XGigabitEthernet0/0/2", "rx_power_dbm"] == -40.0
+    assert {"rx_power_low_alarm_dbm": -14.0} == dict(device.decode("huawei_vrp").map.limits["XGigabitEthernet0/0/1"])
+
+
+def test_a_huawei_device_with_a_negative_power_tells_all_of_them_in_dbm(device_of: Maker) -> None:
+    device = _huawei(device_of("XGigabitEthernet0/0/1", "XGigabitEthernet0/0/2"), (-312, 105), (-1, 98))
+    powers = {key[::2]: value for key, value in device.values("huawei_vrp").items() if "power" in key[2]}
+
+    assert pytest.approx(-3.12) == powers["XGigabitEthernet0/0/1", "rx_power_dbm"]
+    assert pytest.approx(1.05) == powers["XGigabitEthernet0/0/1", "tx_power_dbm"]
+    assert pytest.approx(0.98) == powers["XGigabitEthernet0/0/2", "tx_power_dbm"]
+    assert powers["XGigabitEthernet0/0/2", "rx_power_dbm"] is None
+
+
+def test_a_single_huawei_module_without_a_negative_power_does_not_tell_its_unit(device_of: Maker) -> None:
+    device = _huawei(device_of("XGigabitEthernet0/0/1"), (133, 252))
+
+    assert {"temperature_c", "voltage_v", "tx_bias_ma"} == {key[2] for key in device.values("huawei_vrp")}
+
+
+def test_lanes_of_huawei_are_not_told_twice(device_of: Maker) -> None:
+    device = _huawei(device_of("XGigabitEthernet0/0/1"), (-250, -110))
+    device._put(f"{_HUAWEI}.32", 101, b"-250.11")
+    device._put(f"{_HUAWEI}.33", 101, b"")
+    powers = {key: value for key, value in device.values("huawei_vrp").items() if "power" in key[2]}
+    expected = {
+        ("XGigabitEthernet0/0/1", 1, "rx_power_dbm"): -2.5011,
+        ("XGigabitEthernet0/0/1", 0, "tx_power_dbm"): -1.1,
+    }
+
+    assert expected == pytest.approx(powers)
