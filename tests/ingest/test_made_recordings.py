@@ -83,6 +83,7 @@ def test_limits_and_marks_need_not_be_walked_for_the_readings(walk: Path) -> Non
 @walks
 def test_modules_are_known_also_those_that_give_no_reading(walk: Path) -> None:
     expected = {port: (m["serial"], m["part_number"], m["vendor"]) for port, m in _expected(walk).items()}
+    expected = {port: told for port, told in expected.items() if any(told)}
     inventory = _replayed(walk).inventory
 
     assert expected == {port: (m.serial, m.part_number, m.vendor) for port, m in inventory.items()}
