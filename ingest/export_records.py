@@ -18,7 +18,7 @@ import pyarrow as pa
 from ingest.errors import ExportError
 from ingest.lake import Lake
 from ingest.quarantine import Kind, Quarantine
-from ingest.schema import Table
+from ingest.schema import Action, Table
 
 __all__ = ["Cell", "Layout", "Port", "Record", "Records", "add_new", "read_records"]
 
@@ -27,6 +27,7 @@ Port = tuple[str, str, str]
 """Site, device, interface."""
 
 _MISSING: Final = ("", "n/a", "na", "nan", "nat", "null", "none", "-", "--")
+_DONE_NOTHING: Final = ("action", str(Action.NONE))  # a word of its own, though elsewhere it is "missing"
 _REST: Final = "(more cells)"
 _SENTINEL: Final = 1e9  # ENTITY-SENSOR-MIB: +-10^9 is "beyond what the sensor can say"
 
@@ -164,7 +165,7 @@ def _take(records: Records, line: int, raw: dict[str, str], names: Mapping[str, 
         kind = records.layout.table.schema.field(column).type
         needed = column in records.layout.needed
         try:
-            value = None if text.lower() in _MISSING else _cell(text, kind)
+            value = None if text.lower() in _MISSING and (column, text) != _DONE_NOTHING else _cell(text, kind)
         except _NaiveTimeError as error:
             records.say(Kind.ERROR, record, str(error), name)
             return

@@ -29,7 +29,8 @@ class Splitter:
     * A port's sample is the greatest of what its lanes' rows say, nulls apart: as they
       repeat it, that is what they say; a flag given lane by lane is up if any is.
     * ``pre_fec_ber`` is the lane's where the row names one, and the port's where it is
-      for lane 0; ``port_pre_fec_ber`` is the port's. So a row means the same wherever it stands.
+      for lane 0; ``port_pre_fec_ber`` is the port's, as
+      ``port_quality`` is. So a row means the same wherever it stands.
     * A lane without any value (copper, a module without DOM) makes no lane sample.
 
     Attributes:
@@ -91,13 +92,15 @@ def _ports(rows: pl.DataFrame) -> pl.DataFrame:
     if _hashes(rows.filter(starts)).is_duplicated().any():
         rows = rows.sort(_READING, maintain_order=True)
         starts = _starts(rows)
-    values = [name for name in (*_PORT_VALUES, "port_pre_fec_ber") if name in rows.columns]
+    values = [name for name in (*_PORT_VALUES, "port_pre_fec_ber", "port_quality") if name in rows.columns]
     repeated = rows.select((pl.col(name).eq_missing(pl.col(name).shift()) | starts).all() for name in values)
     differ = [name for name in values if not repeated.get_column(name).item()]
     ports = rows.select(*_READING, *(name for name in values if name not in differ)).filter(starts)
     if differ:
         runs = rows.select(differ).with_columns(starts.cum_sum().set_sorted().alias("run"))
         ports = ports.hstack(runs.group_by("run", maintain_order=True).agg(map(_greatest, differ)).drop("run"))
+    if "port_quality" in ports.columns:
+        ports = ports.with_columns(quality=pl.coalesce("port_quality", "quality")).drop("port_quality")
     return ports.rename({"port_pre_fec_ber": "pre_fec_ber"}).with_columns(_FILE, received_at="time")
 
 
@@ -108,7 +111,7 @@ def _starts(rows: pl.DataFrame) -> pl.Series:
 
 
 def _greatest(name: str) -> pl.Expr:
-    if name == "quality":
+    if name in ("quality", "port_quality"):
         return pl.col(name).bitwise_or()
     return pl.col(name).drop_nulls().first() if name == "fec_bins" else pl.col(name).max()
 

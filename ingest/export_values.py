@@ -23,9 +23,10 @@ _LANE_TYPES = pl.from_arrow(LANE_SAMPLES.schema.empty_table())
 _PORT_TYPES = pl.from_arrow(PORT_SAMPLES.schema.empty_table())
 assert isinstance(_LANE_TYPES, pl.DataFrame)  # noqa: S101 - a table becomes a frame, not a series
 assert isinstance(_PORT_TYPES, pl.DataFrame)  # noqa: S101 - as above
+_BESIDE: Final = {"port_pre_fec_ber": pl.Float64(), "port_quality": pl.Int16()}  # the port's own, beside a lane's
 TYPES: Final[dict[str, pl.DataType]] = {
     name: kind
-    for name, kind in {**_PORT_TYPES.schema, **_LANE_TYPES.schema, "port_pre_fec_ber": pl.Float64()}.items()
+    for name, kind in {**_PORT_TYPES.schema, **_LANE_TYPES.schema, **_BESIDE}.items()
     if name not in ("received_at", "source")
 }
 """Every column that a telemetry file may have, and what it becomes; text is kept as categories."""
@@ -84,36 +85,42 @@ def _raw(name: str) -> pl.Expr:
 
 
 def settled(batch: pl.DataFrame) -> list[pl.Expr]:
-    """The columns in which nothing can be wrong, each as it becomes: told from their least and greatest values alone."""
+    """The columns in which nothing can be wrong, each as it becomes, told from their least and greatest values."""
     numbers = [name for name, kind in batch.schema.items() if name == "time" or kind.is_numeric()]
-    spans = batch.select(
-        pl.struct(
-            low=pl.col(name).nan_min() if batch.schema[name].is_float() else pl.col(name).min(),
-            high=pl.col(name).nan_max() if batch.schema[name].is_float() else pl.col(name).max(),
-        ).alias(name)
-        for name in numbers
-    ).row(0, named=True)
-    sound = [name for name in batch.columns if _is_sound(batch.get_column(name), spans.get(name))]
+    spans = batch.select(pl.struct(_ends(name, batch.schema[name])).alias(name) for name in numbers)
+    sound = [
+        name
+        for name, span in spans.row(0, named=True).items()
+        if span["low"] is None or _is_within(name, batch.schema[name], span["low"], span["high"])
+    ]
+    sound = [name for name in sound if name not in ROW_COLUMNS or not batch.get_column(name).null_count()]
+    sound += [name for name in batch.columns if name not in numbers and _is_clean(batch.get_column(name))]
     return [pl.col(name).cast(pl.Categorical() if TYPES[name] == pl.String else TYPES[name]) for name in sound]
 
 
-def _is_sound(values: pl.Series, span: Mapping[str, Any] | None) -> bool:
-    """Whether a column needs neither care in casting nor any check; NaN is greater than every number."""
+def _ends(name: str, kind: pl.DataType) -> list[pl.Expr]:
+    """The least and greatest value, NaN where there is one: it lies in no range."""
+    column = pl.col(name)
+    least, most = (column.nan_min(), column.nan_max()) if kind.is_float() else (column.min(), column.max())
+    return [least.alias("low"), most.alias("high")]
+
+
+def _is_within(name: str, kind: pl.DataType, low: Any, high: Any) -> bool:
+    """Whether numbers in this range need neither care in casting nor any check."""
+    if name == "time":
+        return kind == TYPES[name] and bool(low >= _FIRST and high <= _END)
+    if TYPES[name].is_integer() and not kind.is_integer():
+        return False
+    first, last = _SOUND.get(name, _WHOLE)
+    return bool(low >= first and high <= last)
+
+
+def _is_clean(values: pl.Series) -> bool:
+    """Whether names or flags can be taken as they are."""
     name, kind = values.name, values.dtype
     if TYPES[name] == pl.String:
         return isinstance(kind, pl.Categorical) and not (name in _NAMES and values.null_count()) and _tidy(values)
-    if kind == pl.Boolean or isinstance(kind, pl.List):
-        return kind == TYPES[name]
-    if span is None or (name in ROW_COLUMNS and values.null_count()):
-        return False
-    if span["low"] is None:
-        return True
-    if name == "time":
-        return kind == TYPES[name] and _FIRST <= span["low"] and bool(span["high"] <= _END)
-    if TYPES[name].is_integer() and not kind.is_integer():
-        return False
-    low, high = _SOUND.get(name, _WHOLE)
-    return bool(low <= span["low"] and span["high"] <= high)
+    return kind == TYPES[name]
 
 
 def typed(batch: pl.DataFrame) -> pl.DataFrame:

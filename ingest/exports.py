@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
+import pyarrow as pa
 
 from ingest.errors import ExportError
 from ingest.export_records import Port, Records, add_new
@@ -189,8 +190,8 @@ class _Import:
     def _commit(self, lanes: list[pl.DataFrame], ports: list[pl.DataFrame], transactions: list[str]) -> tuple[int, int]:
         """Ports last, since their table carries the transactions."""
         return (
-            self._lake.append(LANE_SAMPLES, pl.concat(lanes, how="diagonal")),
-            self._lake.append(PORT_SAMPLES, pl.concat(ports, how="diagonal"), transaction=transactions),
+            self._lake.append(LANE_SAMPLES, _arrow(lanes)),
+            self._lake.append(PORT_SAMPLES, _arrow(ports), transaction=transactions),
         )
 
     def all_records(self) -> None:
@@ -230,6 +231,19 @@ class _Import:
             ports = self._lake.scan(table, columns=columns).unique().collect(engine="streaming")
             found |= asked & set(ports.iter_rows())
         return found
+
+
+def _arrow(frames: list[pl.DataFrame]) -> pa.Table:
+    """The rows, their names as small dictionaries: the table's strings are made of those several times faster."""
+    rows = pl.concat(frames, how="diagonal").to_arrow(compat_level=pl.CompatLevel.oldest())
+    return pa.table({name: _short(rows.column(name)) for name in rows.column_names})
+
+
+def _short(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(column.type):
+        return column
+    codes = [pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(pa.string())) for part in column.chunks]
+    return pa.chunked_array(codes, pa.dictionary(column.type.index_type, pa.string()))
 
 
 def _sha256(path: Path) -> str:

@@ -1,8 +1,8 @@
 """Lane rows of an export become lane and port samples, whatever the shape of the file."""
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -11,67 +11,15 @@ from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
+if TYPE_CHECKING:
+    from tests.ingest.exports.conftest import Export
+
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def lane_rows(polls: int = 3, ports: Iterable[str] = ("Ethernet0", "Ethernet8"), lanes: int = 4) -> pl.DataFrame:
-    """Lane rows with the port's columns repeated; every lane has a BER of its own."""
-    return pl.DataFrame(
-        [
-            {
-                "time": T0 + timedelta(minutes=15 * poll),
-                "device": "leaf01",
-                "interface": port,
-                "serial": f"SN-{port}",
-                "lane": lane,
-                "tx_power_dbm": 0.5,
-                "rx_power_dbm": -2.0 - lane / 4,
-                "tx_bias_ma": 7.0,
-                "pre_fec_ber": 1e-8 * lane,
-                "temperature_c": 45.0,
-                "fec_corrected": 1000 * poll,
-                "oper_up": True,
-            }
-            for poll in range(polls)
-            for port in ports
-            for lane in range(1, lanes + 1)
-        ],
-        schema_overrides={"lane": pl.Int8},
-    )
-
-
-class Export:
-    """A directory in the form of an operator's export."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "telemetry").mkdir(parents=True)
-
-    def parquet(self, rows: pl.DataFrame, name: str = "part-0.parquet") -> Path:
-        rows.write_parquet(self.root / "telemetry" / name)
-        return self.root / "telemetry" / name
-
-    def csv(self, rows: pl.DataFrame, name: str = "part-0.csv", time_format: str = "%Y-%m-%d %H:%M:%S%:z") -> Path:
-        rows.with_columns(pl.col("time").dt.strftime(time_format)).write_csv(self.root / "telemetry" / name)
-        return self.root / "telemetry" / name
-
-    def file(self, name: str, *lines: str) -> None:
-        (self.root / name).write_text("\n".join(lines) + "\n")
-
-
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path / "export")
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "home" / "lake"))
-
-
-def test_copper_without_dom_makes_port_samples_only(export: Export, lake: Lake) -> None:
+def test_copper_without_dom_makes_port_samples_only(export: "Export", lake: Lake) -> None:
     nothing = [pl.lit(None, pl.Float64).alias(name) for name in ("tx_power_dbm", "rx_power_dbm", "tx_bias_ma")]
-    export.parquet(lane_rows().with_columns(*nothing, pre_fec_ber=pl.lit(None, pl.Float64)))
+    export.parquet(export.lane_rows().with_columns(*nothing, pre_fec_ber=pl.lit(None, pl.Float64)))
 
     import_export(export.root, lake)
 
@@ -79,9 +27,9 @@ def test_copper_without_dom_makes_port_samples_only(export: Export, lake: Lake) 
     assert 6 == lake.scan(PORT_SAMPLES).collect().height
 
 
-def test_a_ber_that_a_lane_says_is_the_lanes_though_all_say_the_same(export: Export, lake: Lake) -> None:
+def test_a_ber_that_a_lane_says_is_the_lanes_though_all_say_the_same(export: "Export", lake: Lake) -> None:
     """What a row means may not hang on the rows around it: features take the worst of lanes and port."""
-    export.parquet(lane_rows().with_columns(pre_fec_ber=pl.lit(1e-7)))
+    export.parquet(export.lane_rows().with_columns(pre_fec_ber=pl.lit(1e-7)))
 
     import_export(export.root, lake)
 
@@ -89,8 +37,8 @@ def test_a_ber_that_a_lane_says_is_the_lanes_though_all_say_the_same(export: Exp
     assert [1e-7] * 24 == lake.scan(LANE_SAMPLES).collect()["pre_fec_ber"].to_list()
 
 
-def test_a_ber_of_the_port_beside_its_lanes_is_the_ports(export: Export, lake: Lake) -> None:
-    export.parquet(lane_rows().with_columns(port_pre_fec_ber=pl.lit(3e-6)))
+def test_a_ber_of_the_port_beside_its_lanes_is_the_ports(export: "Export", lake: Lake) -> None:
+    export.parquet(export.lane_rows().with_columns(port_pre_fec_ber=pl.lit(3e-6)))
 
     import_export(export.root, lake)
 
@@ -98,8 +46,8 @@ def test_a_ber_of_the_port_beside_its_lanes_is_the_ports(export: Export, lake: L
     assert 24 == lake.scan(LANE_SAMPLES).collect()["pre_fec_ber"].count()
 
 
-def test_a_ber_of_lane_0_is_the_ports(export: Export, lake: Lake) -> None:
-    export.parquet(lane_rows(lanes=1).with_columns(lane=pl.lit(0, pl.Int8)))
+def test_a_ber_of_lane_0_is_the_ports(export: "Export", lake: Lake) -> None:
+    export.parquet(export.lane_rows(lanes=1).with_columns(lane=pl.lit(0, pl.Int8)))
 
     import_export(export.root, lake)
 
@@ -108,8 +56,8 @@ def test_a_ber_of_lane_0_is_the_ports(export: Export, lake: Lake) -> None:
     assert {0} == set(lake.scan(LANE_SAMPLES).collect()["lane"])
 
 
-def test_a_flag_of_one_lane_is_up_at_the_port(export: Export, lake: Lake) -> None:
-    export.parquet(lane_rows(1).with_columns(rx_los=pl.col("lane") == 3, tx_fault=pl.lit(None, pl.Boolean)))
+def test_a_flag_of_one_lane_is_up_at_the_port(export: "Export", lake: Lake) -> None:
+    export.parquet(export.lane_rows(1).with_columns(rx_los=pl.col("lane") == 3, tx_fault=pl.lit(None, pl.Boolean)))
 
     import_export(export.root, lake)
 
@@ -120,16 +68,16 @@ def test_a_flag_of_one_lane_is_up_at_the_port(export: Export, lake: Lake) -> Non
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 @pytest.mark.parametrize("group", [3, 1000])
 def test_the_shape_of_the_file_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, group: int
+    export: "Export", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, group: int
 ) -> None:
     """By time, by port or lane by lane, in batches of any size, in row groups of any size: the same samples."""
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", batch)
     found = []
     for order in (["time", "interface", "lane"], ["interface", "time", "lane"], ["lane", "interface", "time"]):
         name = "-".join(order)
-        export, lake = Export(tmp_path / name), Lake(str(tmp_path / f"lake-{name}"))
-        lane_rows(9).sort(order).write_parquet(export.root / "telemetry" / "a.parquet", row_group_size=group)
-        import_export(export.root, lake)
+        one, lake = export.at(tmp_path / name), Lake(str(tmp_path / f"lake-{name}"))
+        one.lane_rows(9).sort(order).write_parquet(one.root / "telemetry" / "a.parquet", row_group_size=group)
+        import_export(one.root, lake)
         found.append([lake.scan(table).sort(table.key).collect() for table in (LANE_SAMPLES, PORT_SAMPLES)])
 
     assert [(72, 18)] * 3 == [(lanes.height, ports.height) for lanes, ports in found]
@@ -137,11 +85,11 @@ def test_the_shape_of_the_file_does_not_matter(
 
 
 def test_a_flag_that_the_next_batch_tells_is_up_too(
-    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    export: "Export", lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch may end within a reading, or within a sweep whose lanes do not stand together."""
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
-    export.parquet(lane_rows().with_columns(rx_los=pl.col("lane") == 4).sort("time", "lane", "interface"))
+    export.parquet(export.lane_rows().with_columns(rx_los=pl.col("lane") == 4).sort("time", "lane", "interface"))
 
     import_export(export.root, lake)
 
@@ -149,21 +97,21 @@ def test_a_flag_that_the_next_batch_tells_is_up_too(
 
 
 def test_rows_of_one_time_without_end_are_not_held_back_for_ever(
-    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    export: "Export", lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
     monkeypatch.setattr("ingest.export_split._HELD_ROWS", 5)
-    export.parquet(lane_rows(1, ports=[f"e{i}" for i in range(20)], lanes=8))
+    export.parquet(export.lane_rows(1, ports=[f"e{i}" for i in range(20)], lanes=8))
 
     import_export(export.root, lake)
 
     assert (160, 20) == (lake.scan(LANE_SAMPLES).collect().height, lake.scan(PORT_SAMPLES).collect().height)
 
 
-def test_types_that_another_tool_wrote_are_cast(export: Export, lake: Lake) -> None:
+def test_types_that_another_tool_wrote_are_cast(export: "Export", lake: Lake) -> None:
     """pandas gives integers with gaps as floats, flags as 0 and 1, names as categories, times as nanoseconds."""
     export.parquet(
-        lane_rows().with_columns(
+        export.lane_rows().with_columns(
             pl.col("time").dt.cast_time_unit("ns"),
             pl.col("device").cast(pl.Categorical),
             pl.col("lane").cast(pl.Int64),

@@ -3,9 +3,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -19,71 +20,19 @@ from ingest.lease import FileLease
 from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, REPAIRS, TABLES
 
+if TYPE_CHECKING:
+    from tests.ingest.exports.conftest import Export
+
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
-EXAMPLE = Path(__file__).parents[2].parent / "shared" / "recordings" / "export_small"
-
-
-def lane_rows(polls: int = 3, ports: Iterable[str] = ("Ethernet0", "Ethernet8"), lanes: int = 4) -> pl.DataFrame:
-    """Lane rows with the port's columns repeated; every lane has a BER of its own."""
-    return pl.DataFrame(
-        [
-            {
-                "time": T0 + timedelta(minutes=15 * poll),
-                "device": "leaf01",
-                "interface": port,
-                "serial": f"SN-{port}",
-                "lane": lane,
-                "tx_power_dbm": 0.5,
-                "rx_power_dbm": -2.0 - lane / 4,
-                "tx_bias_ma": 7.0,
-                "pre_fec_ber": 1e-8 * lane,
-                "temperature_c": 45.0,
-                "fec_corrected": 1000 * poll,
-                "oper_up": True,
-            }
-            for poll in range(polls)
-            for port in ports
-            for lane in range(1, lanes + 1)
-        ],
-        schema_overrides={"lane": pl.Int8},
-    )
-
-
-class Export:
-    """A directory in the form of an operator's export."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "telemetry").mkdir(parents=True)
-
-    def parquet(self, rows: pl.DataFrame, name: str = "part-0.parquet") -> Path:
-        rows.write_parquet(self.root / "telemetry" / name)
-        return self.root / "telemetry" / name
-
-    def csv(self, rows: pl.DataFrame, name: str = "part-0.csv", time_format: str = "%Y-%m-%d %H:%M:%S%:z") -> Path:
-        rows.with_columns(pl.col("time").dt.strftime(time_format)).write_csv(self.root / "telemetry" / name)
-        return self.root / "telemetry" / name
-
-    def file(self, name: str, *lines: str) -> None:
-        (self.root / name).write_text("\n".join(lines) + "\n")
-
-
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path / "export")
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "home" / "lake"))
+EXAMPLE = Path(__file__).parents[4] / "shared" / "recordings" / "export_small"
 
 
 def versions(lake: Lake) -> dict[str, tuple[int, int]]:
     return {entry.name: (entry.version, entry.rows) for entry in lake.stats()}
 
 
-def test_lane_rows_are_split_into_lane_and_port_samples(export: Export, lake: Lake) -> None:
-    rows = lane_rows()
+def test_lane_rows_are_split_into_lane_and_port_samples(export: "Export", lake: Lake) -> None:
+    rows = export.lane_rows()
     export.parquet(rows)
 
     report = import_export(export.root, lake)
@@ -104,12 +53,12 @@ def test_lane_rows_are_split_into_lane_and_port_samples(export: Export, lake: La
     assert report.quarantine is None
 
 
-def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: Path) -> None:
+def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(export: "Export", tmp_path: Path) -> None:
     tables = []
     for form in ("csv", "parquet"):
-        export, lake = Export(tmp_path / form), Lake(str(tmp_path / f"lake-{form}"))
-        getattr(export, form)(lane_rows())
-        import_export(export.root, lake)
+        one, lake = export.at(tmp_path / form), Lake(str(tmp_path / f"lake-{form}"))
+        getattr(one, form)(export.lane_rows())
+        import_export(one.root, lake)
         tables.append([lake.scan(t).sort(t.key).collect() for t in (LANE_SAMPLES, PORT_SAMPLES)])
 
     assert tables[0][0].equals(tables[1][0])
@@ -117,26 +66,26 @@ def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("time_format", ["%FT%TZ", "%FT%T%.3f%:z", "%F %T%z", "%F %H:%M%:z"])
-def test_iso_times_of_every_usual_form_are_taken(export: Export, lake: Lake, time_format: str) -> None:
-    export.csv(lane_rows(), time_format=time_format)
+def test_iso_times_of_every_usual_form_are_taken(export: "Export", lake: Lake, time_format: str) -> None:
+    export.csv(export.lane_rows(), time_format=time_format)
 
     import_export(export.root, lake)
 
     assert T0 + timedelta(minutes=30) == lake.scan(LANE_SAMPLES).collect()["time"].max()
 
 
-def test_another_zone_becomes_utc(export: Export, lake: Lake) -> None:
-    export.csv(lane_rows(1), time_format="%FT02:00:00+02:00")
+def test_another_zone_becomes_utc(export: "Export", lake: Lake) -> None:
+    export.csv(export.lane_rows(1), time_format="%FT02:00:00+02:00")
 
     import_export(export.root, lake)
 
     assert {T0} == set(lake.scan(LANE_SAMPLES).collect()["time"])
 
 
-def test_importing_twice_changes_nothing(export: Export, lake: Lake) -> None:
+def test_importing_twice_changes_nothing(export: "Export", lake: Lake) -> None:
     """Neither rows nor table versions."""
-    export.parquet(lane_rows(), "a.parquet")
-    export.csv(lane_rows(5).slice(24), "b.csv")
+    export.parquet(export.lane_rows(), "a.parquet")
+    export.csv(export.lane_rows(5).slice(24), "b.csv")
     export.file("inventory.csv", "device,interface,serial", "leaf01,Ethernet0,SN1")
     export.file("links.csv", "a_device,a_interface,z_device,z_interface,shared_risk", "leaf01,Ethernet0,s,e,t1;p2")
     export.file("tickets.csv", "ticket_id,device,interface,opened_at", "T1,leaf01,Ethernet0,2026-03-01T00:00Z")
@@ -155,9 +104,9 @@ def test_importing_twice_changes_nothing(export: Export, lake: Lake) -> None:
     assert [1, 2] == lake.scan(REPAIRS).sort("seq").collect()["seq"].to_list()
 
 
-def test_a_file_copied_under_another_name_is_taken_once(export: Export, lake: Lake) -> None:
-    export.parquet(lane_rows(), "a.parquet")
-    export.parquet(lane_rows(), "b.parquet")
+def test_a_file_copied_under_another_name_is_taken_once(export: "Export", lake: Lake) -> None:
+    export.parquet(export.lane_rows(), "a.parquet")
+    export.parquet(export.lane_rows(), "b.parquet")
 
     report = import_export(export.root, lake)
 
@@ -165,10 +114,10 @@ def test_a_file_copied_under_another_name_is_taken_once(export: Export, lake: La
     assert 24 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_a_corrected_file_replaces_what_it_corrects(export: Export, lake: Lake, tmp_path: Path) -> None:
-    export.parquet(lane_rows())
+def test_a_corrected_file_replaces_what_it_corrects(export: "Export", lake: Lake, tmp_path: Path) -> None:
+    export.parquet(export.lane_rows())
     import_export(export.root, lake)
-    export.parquet(lane_rows().with_columns(rx_power_dbm=pl.lit(-9.0)))
+    export.parquet(export.lane_rows().with_columns(rx_power_dbm=pl.lit(-9.0)))
     import_export(export.root, lake)
 
     latest = lake.latest(LANE_SAMPLES).collect()
@@ -190,7 +139,7 @@ power = st.one_of(st.none(), st.floats(-60, 8), st.just(float("-inf")), st.just(
     st.integers(1, 50),
 )
 def test_every_reading_comes_back_with_no_light_at_the_floor(
-    tmp_path_factory: pytest.TempPathFactory, readings: dict[tuple[int, int, int], float | None], form: str, batch: int
+    export: "Export", readings: dict[tuple[int, int, int], float | None], form: str, batch: int
 ) -> None:
     rows = pl.DataFrame(
         [
@@ -205,12 +154,12 @@ def test_every_reading_comes_back_with_no_light_at_the_floor(
         ],
         schema_overrides={"rx_power_dbm": pl.Float32, "lane": pl.Int64},
     )
-    folder = tmp_path_factory.mktemp("import")
-    export, lake = Export(folder / "export"), Lake(str(folder / "lake"))
-    getattr(export, form)(rows)
+    one = export.at(export.root / uuid.uuid4().hex)
+    lake = Lake(str(one.root / "lake"))
+    getattr(one, form)(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ingest.export_telemetry._BATCH_ROWS", batch)
-        import_export(export.root, lake)
+        import_export(one.root, lake)
 
     floored = rows.with_columns(pl.col("rx_power_dbm").fill_nan(None).clip(lower_bound=-40.0)).drop_nulls()
     expected = floored.sort("interface", "lane", "time")
@@ -226,8 +175,8 @@ def test_a_directory_that_is_not_there_or_holds_no_telemetry_is_an_error(tmp_pat
         import_export(tmp_path, lake)
 
 
-def test_progress_ends_with_everything_read(export: Export, lake: Lake) -> None:
-    path, seen = export.parquet(lane_rows()), []
+def test_progress_ends_with_everything_read(export: "Export", lake: Lake) -> None:
+    path, seen = export.parquet(export.lane_rows()), []
 
     import_export(export.root, lake, progress=lambda file, done, total: seen.append((file, done, total)))
 
@@ -261,16 +210,16 @@ print(json.dumps([report.lane_samples, resource.getrusage(resource.RUSAGE_SELF).
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_export(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_export(export: "Export", tmp_path: Path) -> None:
     """Of four million rows more the peak may not hold more than a part: 50 million must fit in 2 GiB."""
-    one = lane_rows(2500, ports=[f"Ethernet{i}" for i in range(50)])
-    small, large = Export(tmp_path / "small"), Export(tmp_path / "large")
+    one = export.lane_rows(2500, ports=[f"Ethernet{i}" for i in range(50)])
+    small, large = export.at(tmp_path / "small"), export.at(tmp_path / "large")
     small.parquet(one)
     days = [one.with_columns(pl.col("time") + timedelta(days=30 * i)) for i in range(9)]
     pl.concat(days).write_parquet(large.root / "telemetry" / "all.parquet", row_group_size=10_000_000)
     peaks = []
-    for export in (small, large):
-        command = [sys.executable, "-c", _IMPORT, str(export.root), str(tmp_path / f"lake-{export.root.name}")]
+    for each in (small, large):
+        command = [sys.executable, "-c", _IMPORT, str(each.root), str(tmp_path / f"lake-{each.root.name}")]
         out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         peaks.append(json.loads(out))
 
@@ -280,8 +229,8 @@ def test_memory_does_not_grow_with_the_export(tmp_path: Path) -> None:
     assert large_kib < small_kib + 900 * 2**10
 
 
-def test_every_table_of_an_export_is_a_table_of_the_lake(export: Export, lake: Lake) -> None:
-    export.parquet(lane_rows())
+def test_every_table_of_an_export_is_a_table_of_the_lake(export: "Export", lake: Lake) -> None:
+    export.parquet(export.lane_rows())
     export.file("inventory.csv", "device,interface", "leaf01,Ethernet0")
 
     import_export(export.root, lake)
