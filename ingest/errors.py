@@ -8,6 +8,7 @@
       + AuthError           it answered and refused: do not retry
     x ExportError           an operator's export cannot be taken: file and line are named
     x LakeError             a table is missing, locked or of another shape
+      + BusyError           somebody else is at the same work: try again when it is done
   + FeatureError            tiles or windows cannot be built as asked
   + ModelError              no model, or one that does not fit this code
   + ServingError            the service cannot answer (see serving.problems)
@@ -15,6 +16,7 @@
 
 __all__ = [
     "AuthError",
+    "BusyError",
     "ConfigError",
     "ExportError",
     "FeatureError",
@@ -58,6 +60,10 @@ class ExportError(IngestError):
 
 class LakeError(IngestError):
     """A table of the lake is missing, held by someone else, or of another shape."""
+
+
+class BusyError(LakeError):
+    """Somebody else holds the lease for the same work."""
 
 
 class FeatureError(ForelightError):

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from ingest.errors import LakeError
+from ingest.errors import BusyError
 
 __all__ = ["FileLease", "Lease"]
 
@@ -25,7 +25,7 @@ class Lease(Protocol):
         """Take the lease.
 
         Raises:
-            LakeError: someone else holds it.
+            BusyError: someone else holds it.
         """
 
     def __exit__(
@@ -42,10 +42,16 @@ class Lease(Protocol):
 
 
 class FileLease:
-    """A lease by ``flock`` on one file, for processes of one machine."""
+    """A lease by ``flock`` on one file, for processes of one machine.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the file; it is created, and stays.
+        work: what its holder does, for whoever is refused.
+    """
+
+    def __init__(self, path: Path, work: str = "rewrite of the lake") -> None:
         self.path = path
+        self._work = work
         self._descriptor: int | None = None
 
     def __enter__(self) -> Self:
@@ -56,8 +62,8 @@ class FileLease:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            msg = f"another rewrite of the lake is running (it holds {self.path}); try again when it is done"
-            raise LakeError(msg) from None
+            msg = f"another {self._work} is running (it holds {self.path}); try again when it is done"
+            raise BusyError(msg) from None
         self._descriptor = descriptor
         return self
 

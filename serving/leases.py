@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select, text, update
 
-from ingest.errors import LakeError
+from ingest.errors import BusyError, LakeError
 from ingest.lease import FileLease, Lease
 from serving import migrate
 from serving.database import make_engine, writing
@@ -25,7 +25,7 @@ from serving.errors import StoreError
 from serving.settings import Settings
 from serving.tables import leases
 
-__all__ = ["DatabaseLease", "rewrite_lease"]
+__all__ = ["DatabaseLease", "rewrite_lease", "score_lease"]
 
 _TTL_S: Final = 60.0
 """A machine that died holds the lake's rewrites up for a minute at most; renewals come three times as often."""
@@ -33,9 +33,23 @@ _TTL_S: Final = 60.0
 
 def rewrite_lease(settings: Settings) -> Lease:
     """The lease for rewrites of the lake: a row of the database where machines share either, else a locked file."""
-    if "://" in settings.lake_uri or settings.database_url.startswith("postgresql"):
+    if _shared(settings):
         return DatabaseLease(settings.database_url, f"lake:{settings.lake_uri.rstrip('/')}")
     return FileLease(settings.home / "compact.lock")
+
+
+def score_lease(settings: Settings) -> Lease:
+    """The lease for batch runs over the fleet, kept as `rewrite_lease` is."""
+    if _shared(settings):
+        return DatabaseLease(settings.database_url, f"score:{settings.lake_uri.rstrip('/')}", work=_RUN)
+    return FileLease(settings.home / "score.lock", _RUN)
+
+
+_RUN: Final = "run of forelight score"
+
+
+def _shared(settings: Settings) -> bool:
+    return "://" in settings.lake_uri or settings.database_url.startswith("postgresql")
 
 
 class DatabaseLease:
@@ -44,6 +58,7 @@ class DatabaseLease:
     Args:
         url: SQLAlchemy's.
         name: of what is leased.
+        work: what its holder does, for whoever is refused.
         ttl_s: how long it stands without being renewed.
         clock: the time where the database has none of its own (SQLite); PostgreSQL's is used where it is there.
     """
@@ -53,11 +68,13 @@ class DatabaseLease:
         url: str,
         name: str,
         *,
+        work: str = "rewrite of the lake",
         ttl_s: float = _TTL_S,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._engine = make_engine(url)
         self._name = name
+        self._work = work
         self._ttl_s = ttl_s
         self._clock = clock
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
@@ -70,7 +87,7 @@ class DatabaseLease:
         """Take the lease or fail at once.
 
         Raises:
-            LakeError: someone else holds it.
+            BusyError: someone else holds it.
             StoreError: the database does not answer.
         """
         began = time.monotonic()
@@ -117,8 +134,8 @@ class DatabaseLease:
             return 1
         if row["expires_at"] > now:
             host, process = row["owner"].split(":")[:2]
-            msg = f"another rewrite of the lake is running (process {process} on {host}); try again when it is done"
-            raise LakeError(msg)
+            msg = f"another {self._work} is running (process {process} on {host}); try again when it is done"
+            raise BusyError(msg)
         token = int(row["token"]) + 1
         connection.execute(update(leases).where(leases.c.name == self._name).values(token=token, **ours))
         return token

@@ -4,7 +4,7 @@ A run is known by its time: run again, it changes nothing. Scores go to the lake
 between the two is mended by the next run, and a reader never sees a run whose scores are missing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -51,7 +51,14 @@ class Scoring:
     held_back: int
 
 
-def score_fleet(lake: Lake, store: AlarmStore, artifact: Artifact, at: datetime) -> Scoring:
+def score_fleet(
+    lake: Lake,
+    store: AlarmStore,
+    artifact: Artifact,
+    at: datetime,
+    *,
+    check: Callable[[], None] = lambda: None,
+) -> Scoring:
     """Score every module at a time, raise, renew and clear alarms.
 
     Args:
@@ -59,6 +66,7 @@ def score_fleet(lake: Lake, store: AlarmStore, artifact: Artifact, at: datetime)
         store: open and migrated.
         artifact: the champion.
         at: whole hour.
+        check: called before something is written; raises where the right to write was lost.
 
     Raises:
         ModelError: the model was trained on what came after `at`, or no module spoke lately.
@@ -83,6 +91,7 @@ def score_fleet(lake: Lake, store: AlarmStore, artifact: Artifact, at: datetime)
     risks = link_risks(artifact, block)
     scores = _scores(artifact, block, risks, fleet, at)
     history = _history(lake, block, at)
+    check()
     lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
     known = scores.filter(pl.col("status") == "scored")
     newest = at - timedelta(seconds=float(known["data_age_s"].min() or 0.0))  # type: ignore[arg-type]
@@ -96,6 +105,7 @@ def score_fleet(lake: Lake, store: AlarmStore, artifact: Artifact, at: datetime)
         newest_data_at=newest,
     )
     raised, updated, cleared, held = _decide(artifact, block, risks, history, store.open_alarms(), Work.of(fleet), at)
+    check()
     return Scoring(run, store.apply(run, raised, updated, cleared), held)
 
 

@@ -1,38 +1,75 @@
 """``forelight score``: the scheduled batch run."""
 
 import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
+from ingest.errors import BusyError
 from ingest.lake import Lake
 from models.registry import Registry
 from serving.cli.progress import step
-from serving.scorer import score_fleet
+from serving.leases import score_lease
+from serving.score_metrics import write_metrics
+from serving.scorer import Scoring, score_fleet
 from serving.settings import Settings
 from serving.store import AlarmStore
 from serving.training import fresh_tiles, newest_hour
 
-__all__ = ["run"]
+__all__ = ["BUSY", "run"]
+
+BUSY: Final = 75
+"""Exit code where another run is at it: EX_TEMPFAIL of sysexits.h, "try again later"."""
 
 
-def run(*, at: datetime | None, as_json: bool) -> None:
+def run(*, at: datetime | None, as_json: bool, metrics_textfile: Path | None = None) -> None:
     """Score the fleet with the champion at a time, the newest whole hour where none is given.
+
+    A second run while one is running changes nothing and ends with exit code `BUSY`.
+
+    Args:
+        at: as of when; its minutes are cut off.
+        as_json: answer for machines.
+        metrics_textfile: for node_exporter's textfile collector; replaced whole.
 
     Raises:
         ModelError: no champion, or nothing to score.
         ServingError: the alarm store refuses the run.
     """
     settings = Settings.from_env()
+    with ExitStack() as held:
+        try:
+            lease = held.enter_context(score_lease(settings))
+        except BusyError as error:
+            print(f"forelight: {error}", file=sys.stderr)  # noqa: T201 - the one line that goes with the exit code
+            raise SystemExit(BUSY) from None
+        done = _scored(settings, at, lease.check)
+        if metrics_textfile is not None:
+            write_metrics(metrics_textfile, done)
+    _tell(done, as_json=as_json)
+
+
+def _scored(settings: Settings, at: datetime | None, check: Callable[[], None]) -> Scoring:
     lake = Lake(settings.lake_uri)
     artifact = Registry(settings.tracking_uri, settings.artifact_root).champion()
-    fresh_tiles(lake, step)
     hour = (at or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
-    with AlarmStore(settings.database_url) as store, step(f"scoring at {hour:%Y-%m-%d %H:%M}Z"):
-        done = score_fleet(lake, store, artifact, hour)
+    with AlarmStore(settings.database_url) as store:
+        last = store.latest_run()
+        if last is None or last.at < hour:
+            fresh_tiles(lake, step)
+        with step(f"scoring at {hour:%Y-%m-%d %H:%M}Z"):
+            return score_fleet(lake, store, artifact, hour, check=check)
+
+
+def _tell(done: Scoring, *, as_json: bool) -> None:
     answer = {
-        "at": hour.isoformat(),
-        "model_version": artifact.version,
+        "at": done.run.at.isoformat(),
+        "model_version": done.run.model_version,
         "new": done.applied.new,
         "modules_scored": done.run.modules_scored,
         "modules_unknown": done.run.modules_unknown,
@@ -41,10 +78,11 @@ def run(*, at: datetime | None, as_json: bool) -> None:
         "cleared": done.applied.cleared,
         "held_back": done.held_back,
     }
+    when = f"{done.run.at:%Y-%m-%d %H:%M}Z"
     if as_json:
         print(json.dumps(answer, indent=2))  # noqa: T201 - the answer
     elif not done.applied.new:
-        Console().print(f"{hour:%Y-%m-%d %H:%M}Z was scored before: nothing changed", highlight=False)
+        Console().print(f"{when} was scored before: nothing changed", highlight=False)
     else:
         told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in list(answer.items())[3:])
-        Console().print(f"{hour:%Y-%m-%d %H:%M}Z: {told}", highlight=False)
+        Console().print(f"{when}: {told}", highlight=False)

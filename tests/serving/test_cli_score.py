@@ -12,6 +12,8 @@ from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
 from models.registry import Registry
+from serving.cli.score import BUSY
+from serving.leases import score_lease
 from serving.settings import Settings
 from serving.store import AlarmStore
 
@@ -114,3 +116,63 @@ class TestErrors:
         registry.rollback()
 
         _fails(ran, "this model was made by other code (fingerprint is another); train again")
+
+
+class TestMetrics:
+    def test_a_run_tells_node_exporter_what_it_did(
+        self, console: Console, home_copy: Path, hour: datetime, artifact: Artifact, tmp_path: Path
+    ) -> None:
+        at, file = hour + timedelta(hours=116), tmp_path / "forelight.prom"
+
+        ran = console(home_copy, "score", "--at", at.isoformat(), "--metrics-textfile", str(file), "--json")
+
+        assert 0 == ran.code, ran.err
+        told, answer = _metrics(file), json.loads(ran.out)
+        assert at.timestamp() == told["forelight_score_as_of_timestamp_seconds"]
+        assert answer["modules_scored"] == told['forelight_score_modules{status="scored"}']
+        assert answer["modules_unknown"] == told['forelight_score_modules{status="unknown"}']
+        for change in ("raised", "renewed", "cleared", "held_back"):
+            assert answer[change] == told[f'forelight_score_alarms{{change="{change}"}}']
+        assert 1 == told[f'forelight_score_model_info{{version="{artifact.version}"}}']
+        assert 0 < told["forelight_score_data_age_seconds"] < 6 * 3600
+        assert 0 < told["forelight_score_duration_seconds"]
+        assert [file] == list(tmp_path.iterdir())
+
+    def test_a_run_done_before_leaves_what_the_file_tells_of_it(
+        self, console: Console, home_copy: Path, hour: datetime, tmp_path: Path
+    ) -> None:
+        at, file = (hour + timedelta(hours=116)).isoformat(), tmp_path / "forelight.prom"
+        console(home_copy, "score", "--at", at, "--metrics-textfile", str(file))
+        before = file.read_text(encoding="utf-8")
+
+        again = console(home_copy, "score", "--at", at, "--metrics-textfile", str(file))
+
+        assert 0 == again.code, again.err
+        assert before == file.read_text(encoding="utf-8")
+
+    def test_a_folder_that_is_not_there_is_named(
+        self, console: Console, home_copy: Path, hour: datetime, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "nowhere" / "forelight.prom"
+
+        at = (hour + timedelta(hours=116)).isoformat()
+        ran = console(home_copy, "score", "--at", at, "--metrics-textfile", str(file))
+
+        _fails(ran, "nowhere")
+
+
+class TestOverlap:
+    def test_a_run_beside_another_says_so_and_changes_nothing(self, console: Console, home_copy: Path) -> None:
+        settings = Settings.from_env({"FORELIGHT_HOME": str(home_copy)})
+        with score_lease(settings):
+            ran = console(home_copy, "score")
+
+        assert (BUSY, "") == (ran.code, ran.out)
+        assert 75 == BUSY
+        assert ran.err.startswith("forelight: another run of forelight score is running (it holds ")
+        assert 1 == len(ran.err.splitlines())
+
+
+def _metrics(file: Path) -> dict[str, float]:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
