@@ -143,6 +143,8 @@ def _slots(
     cell = cells.get(oid, {}).get(index)
     if cell is None or (column.unless is not None and _has(cells, f"{table.table}.{column.unless}", index, column)):
         return
+    if column.lane is not None and number(cell) in column.absent:
+        return  # columns of lanes that this module does not have
     name, lane = at
     watts = column.unit == "w" and not _says_watts(cell)
     shift = 1000.0 if watts else 1.0  # watts to the milliwatts that dBm are of
