@@ -47,7 +47,7 @@ class DaskEngine(BaseEngine):
 
         source = iter(jobs)
         waiting = {self._submit(work, job): job for job in islice(source, self.workers * AHEAD)}
-        done = as_completed(list(waiting))
+        done = as_completed(list(waiting), loop=self._client.loop)
         for future in done:
             job = waiting.pop(future)
             result = _result_of(future, job)

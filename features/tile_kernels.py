@@ -94,20 +94,13 @@ def _lone(values: Floats, n: int, jump: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _statistics(values: Floats, n: int, out: Float32s) -> None:
-    """`STATS` of `n` values: the mean first, then deviations from it."""
-    out[0] = n
-    if n == 0:
-        out[1:] = np.nan
-        return
-    total, low, high = 0.0, values[0], values[0]
+def _spread(values: Floats, n: int) -> tuple[float, float, float]:
+    """Sum, least and greatest of `n` values."""
+    total, low, high = 0.0, np.inf, -np.inf
     for i in range(n):
         total += values[i]
         low, high = min(low, values[i]), max(high, values[i])
-    mean, m2 = total / n, 0.0
-    for i in range(n):
-        m2 += (values[i] - mean) * (values[i] - mean)
-    out[1], out[2], out[3], out[4], out[5] = mean, m2, low, high, values[n - 1]
+    return total, low, high
 
 
 @njit(cache=True, nogil=True)
@@ -130,21 +123,30 @@ def tile_gauge(
         Array of shape (tiles, 6): `STATS`.
     """
     tiles = bounds.shape[0] - 1
-    out = np.empty((tiles, 6), np.float32)
+    out = np.full((tiles, 6), np.nan, np.float32)
     buffer, doubts = np.empty(max(values.shape[0], 1), np.float64), np.empty(max(values.shape[0], 1), np.int8)
+    settles = bool(np.isfinite(step)) and bool(marks.any())
     for t in range(tiles):
-        n, marked = 0, 0
-        least, most = np.inf, -np.inf
+        n, total, least, most = 0, 0.0, np.inf, -np.inf
         for i in range(bounds[t], bounds[t + 1]):
             x = np.float64(values[i])
             if low <= x <= high:
-                buffer[n], doubts[n] = x, marks[i]
-                marked += marks[i]
+                buffer[n] = x
+                if settles:
+                    doubts[n] = marks[i]
+                total += x
                 least, most = min(least, x), max(most, x)
                 n += 1
-        if marked and np.isfinite(step):
+        if settles and doubts[:n].any():
             n = _settle(buffer, doubts, n, step, upward)
+            total, least, most = _spread(buffer, n)
         if most - least > jump:
             n = _lone(buffer, n, jump)
-        _statistics(buffer, n, out[t])
+            total, least, most = _spread(buffer, n)
+        out[t, 0] = n
+        if n:
+            mean, m2 = total / n, 0.0
+            for i in range(n):
+                m2 += (buffer[i] - mean) * (buffer[i] - mean)
+            out[t, 1], out[t, 2], out[t, 3], out[t, 4], out[t, 5] = mean, m2, least, most, buffer[n - 1]
     return out

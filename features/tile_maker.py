@@ -91,41 +91,38 @@ def _count(samples: pl.DataFrame, bounds: Ints, state: pl.Expr) -> NDArray[np.in
     return np.add.reduceat(there.astype(np.int32), bounds[:-1], dtype=np.int32)
 
 
-def _head(samples: pl.DataFrame, bounds: Ints, key: tuple[str, ...]) -> pl.DataFrame:
+def _head(samples: pl.DataFrame, bounds: Ints, time: Ints, key: tuple[str, ...]) -> pl.DataFrame:
     """Key, hour, receipt, kernel and serial of each tile."""
     first = bounds[:-1]
     known = samples["serial"].is_not_null().to_numpy()
     newest = np.maximum.reduceat(np.where(known, np.arange(samples.height), -1), first)
     received = np.maximum.reduceat(samples["received_at"].to_physical().to_numpy(), first)
     serial = samples["serial"].gather(np.maximum(newest, 0)).to_frame()
-    return (
-        samples[first]
-        .select(*key, hour=pl.col("time").dt.truncate("1h"))
-        .with_columns(
-            serial.select(pl.when(pl.Series(newest >= 0)).then("serial").alias("serial")).to_series(),
-            received_at=pl.Series(received).cast(pl.Datetime("us", "UTC")),
-            kernel=pl.lit(KERNEL, pl.Int32),
-            rows=pl.Series(np.diff(bounds), dtype=pl.Int32),
-        )
+    return samples.select(key)[first].with_columns(
+        serial.select(pl.when(pl.Series(newest >= 0)).then("serial").alias("serial")).to_series(),
+        hour=pl.Series(time[first] // _HOUR_US * _HOUR_US).cast(pl.Datetime("us", "UTC")),
+        received_at=pl.Series(received).cast(pl.Datetime("us", "UTC")),
+        kernel=pl.lit(KERNEL, pl.Int32),
+        rows=pl.Series(np.diff(bounds), dtype=pl.Int32),
     )
 
 
 def _lane_tiles(samples: pl.DataFrame) -> pl.DataFrame:
     key = (*_PORT, "lane")
-    rows, bounds, _ = _in_order(samples, key)
+    rows, bounds, time = _in_order(samples, key)
     dark = {
         f"{gauge.name}_dark": _count(rows, bounds, pl.col(gauge.column) < gauge.low)
         for gauge in LANE_GAUGES
         if gauge.name in {"rx", "tx"}
     }
-    return _head(rows, bounds, key).with_columns(**_gauges(rows, bounds, LANE_GAUGES), **dark)
+    return _head(rows, bounds, time, key).with_columns(**_gauges(rows, bounds, LANE_GAUGES), **dark)
 
 
 def _port_tiles(samples: pl.DataFrame) -> pl.DataFrame:
     rows, bounds, time = _in_order(samples, _PORT)
     second = (time % _HOUR_US / 1e6).astype(np.float32)
     states = {name: _count(rows, bounds, state) for name, state in STATES.items()}
-    return _head(rows, bounds, _PORT).with_columns(
+    return _head(rows, bounds, time, _PORT).with_columns(
         **_gauges(rows, bounds, PORT_GAUGES),
         **_counters(rows, bounds),
         **states,

@@ -44,7 +44,7 @@ _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
 _SOURCES: Final = {LANE_TILES.name: (LANE_TILES, LANE_SAMPLES), PORT_TILES.name: (PORT_TILES, PORT_SAMPLES)}
 
-_ROW_BYTES: Final = 640
+_ROW_BYTES: Final = 512
 """Memory that a sample takes while tiles are made of it, its columns read, ordered and copied: measured."""
 _BY_THE_HOUR: Final = timedelta(days=3)
 """Of so many days it is known by the hour what was looked at; of older ones, to which little comes, by the day."""
@@ -122,7 +122,10 @@ def make_part(part: TilePart) -> pl.DataFrame:
 
 
 def _of_devices(rows: pl.LazyFrame, part: TilePart) -> pl.LazyFrame:
-    return rows if part.devices is None else rows.filter(pl.col("device").is_between(*part.devices))
+    if part.devices is None:
+        return rows
+    first, last = (pl.lit(device) for device in part.devices)
+    return rows.filter(pl.col("device").is_between(first, last))
 
 
 def _news(fresh: pl.DataFrame, known: pl.DataFrame, table: Table) -> pl.DataFrame:
