@@ -141,18 +141,12 @@ def _slots(
 ) -> Iterator[Slot]:
     oid = f"{table.table}.{column.column}"
     cell = cells.get(oid, {}).get(index)
-    if cell is None or (column.unless is not None and _has(cells, f"{table.table}.{column.unless}", index, column)):
+    if cell is None or _is_told_elsewhere(cells, table, column, index):
         return
-    if column.lane is not None and number(cell) in column.absent:
-        return  # columns of lanes that this module does not have
     name, lane = at
     watts = column.unit == "w" and not _says_watts(cell)
     shift = 1000.0 if watts else 1.0  # watts to the milliwatts that dBm are of
-    limits: dict[str, float] = {
-        limit: value
-        for limit, number_of in column.limits.items()
-        if (value := _limit(cells.get(f"{table.table}.{number_of}", {}).get(index), column)) is not None
-    }
+    limits = dict(_limits(cells, table, column, index))
     text = isinstance(cell, bytes)
     parts = text_of(cell).split(column.split) if column.split and text else [cell]
     twin = None if column.twin is None else cells.get(f"{table.table}.{column.twin}", {}).get(index)
@@ -180,10 +174,25 @@ def _slots(
         )
 
 
-def _has(cells: Mapping[str, Column], oid: str, index: str, column: PlainColumn) -> bool:
-    """Whether another column has a number in the same row."""
-    found = number(cells.get(oid, {}).get(index))
-    return found is not None and found not in column.absent
+def _is_told_elsewhere(cells: Mapping[str, Column], table: PlainTable, column: PlainColumn, index: str) -> bool:
+    """Whether another column has it, or this one is of a lane that the module does not have."""
+
+    def has(number_of: int) -> bool:
+        found = number(cells.get(f"{table.table}.{number_of}", {}).get(index))
+        return found is not None and found not in column.absent
+
+    if column.unless is not None and has(column.unless):
+        return True
+    return column.lane is not None and bool(column.absent) and not has(column.column)
+
+
+def _limits(
+    cells: Mapping[str, Column], table: PlainTable, column: PlainColumn, index: str
+) -> Iterator[tuple[str, float]]:
+    for limit, number_of in column.limits.items():
+        value = _limit(cells.get(f"{table.table}.{number_of}", {}).get(index), column)
+        if value is not None:
+            yield limit, value
 
 
 def _whole(factor: float) -> float:
