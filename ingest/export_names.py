@@ -35,7 +35,7 @@ _WORDS: Final[dict[str, frozenset[str]]] = {
     "action": frozenset(Action),
     "bench_verdict": frozenset(("confirmed", "no_trouble_found", "unknown")),
     "outcome": frozenset(("fixed", "no_change")),
-    "source": frozenset(("file", "lldp", "snmp", "gnmi", "agent")),
+    "source": frozenset(("file", "lldp", "snmp", "gnmi", "agent", "telemetry")),
     "role": frozenset(("switch", "nic")),
 }
 _KINDS: Final = {

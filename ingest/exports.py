@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from ingest.errors import ExportError
 from ingest.export_records import Port, Records, add_new
+from ingest.export_seen import Seen, inferred
 from ingest.export_telemetry import TelemetryFile
 from ingest.inventory import read_inventory, read_links
 from ingest.lake import Lake
@@ -49,6 +50,7 @@ class ImportReport:
         lane_samples: rows written to ``lane_samples``.
         port_samples: rows written to ``port_samples``.
         records: by small table, rows that are new or changed, and rows that were known as they are.
+        inferred: rows of ``modules`` for ports that telemetry shows and no inventory lists.
         findings: what was refused, left out, set to null, or worth saying.
         quarantine: where the cases are listed; None where there are none.
     """
@@ -59,6 +61,7 @@ class ImportReport:
     lane_samples: int = 0
     port_samples: int = 0
     records: dict[str, tuple[int, int]] = field(default_factory=dict)
+    inferred: int = 0
     findings: list[Finding] = field(default_factory=list)
     quarantine: Path | None = None
 
@@ -129,7 +132,7 @@ class _Import:
         self._lanes: list[pl.DataFrame] = []
         self._ports: list[pl.DataFrame] = []
         self._complete: list[str] = []  # transactions of files whose last batch is pending
-        self._port_names: set[Port] = set()
+        self._seen = Seen()
 
     def telemetry(self, files: list[Path], progress: Progress) -> None:
         """Stream all files into the two sample tables."""
@@ -160,7 +163,7 @@ class _Import:
                 self._lanes.append(lanes)
                 self._ports.append(ports)
                 samples += ports.height
-                self._port_names.update(ports.select(_PORT).unique().iter_rows())
+                self._seen.add(ports)
                 if sum(frame.height for frame in self._lanes) >= _FLUSH_ROWS:
                     self._flush()
                 yield file.done
@@ -198,6 +201,7 @@ class _Import:
         """Take the small tables, tickets after what tells which ports there are."""
         directory, quarantine = self._directory, self._quarantine
         self._records(lambda: read_inventory(directory, quarantine))
+        self._infer()
         self._records(lambda: read_links(directory, quarantine))
         self._records(lambda: read_tickets(directory, quarantine, self._known))
         known = self._lake.scan(TICKETS, columns=["ticket_id"]).collect().get_column("ticket_id").to_list()
@@ -206,6 +210,13 @@ class _Import:
         swaps = record_records(self._lake, self._now)
         if any(swaps):
             self.report.records[REPLACEMENTS.name] = swaps
+
+    def _infer(self) -> None:
+        """Ports that no inventory lists are known by their readings."""
+        rows = inferred(self._seen, self._lake.latest(MODULES).collect().iter_rows(named=True))
+        if rows:
+            table = pa.Table.from_pylist([row | {"received_at": self._now} for row in rows], schema=MODULES.schema)
+            self.report.inferred = self._lake.append(MODULES, table)
 
     def _records(self, read: Callable[[], Records | None]) -> None:
         try:
@@ -221,7 +232,7 @@ class _Import:
 
     def _known(self, asked: set[Port]) -> set[Port]:
         """Of the ports asked for, those known from this export or the lake; the largest table is asked last."""
-        found = asked & self._port_names
+        found = asked & self._seen.ports()
         sources = [(MODULES, _PORT)]
         sources += [(LINKS, [f"{end}_{name}" for name in _PORT]) for end in ("a", "z")]
         sources += [(PORT_SAMPLES, _PORT)]

@@ -205,6 +205,7 @@ MODULES: Final = Table(
         ("installed_at", TIME),
         ("removed_at", TIME),
         *((name, _F) for name in LIMITS),
+        ("source", _S),  # telemetry: seen in an export's readings and listed nowhere; else null
         required=("received_at", *_PORT),
     ),
     (*_PORT, "serial", "installed_at"),

@@ -55,6 +55,7 @@ def _as_json(report: ImportReport) -> dict[str, object]:
         "lane_samples": report.lane_samples,
         "port_samples": report.port_samples,
         "records": {name: {"new": new, "known": known} for name, (new, known) in report.records.items()},
+        "inferred": report.inferred,
         "counts": {kind.name.lower(): report.count(kind) for kind in Kind},
         "findings": [{**dataclasses.asdict(f), "kind": f.kind.name.lower()} for f in report.findings],
         "quarantine": None if report.quarantine is None else str(report.quarantine),
@@ -72,6 +73,8 @@ def _print(report: ImportReport) -> None:
     out.print(
         f"{report.files:,} telemetry files taken ({report.lane_rows:,} lane rows), {report.known_files:,} known already"
     )
+    if report.inferred:
+        out.print(f"{report.inferred:,} modules are known by their telemetry alone: no inventory lists their ports")
     for kind in Kind:
         if count := report.count(kind):
             out.print(f"{kind}: {count:,}")

@@ -209,7 +209,9 @@ def test_the_lake_commands_tell_and_compact(export: "Export", home: Path) -> Non
 
     assert "2 days rewritten" in runner.invoke(app, ["lake", "compact"]).stdout
     stats = json.loads(runner.invoke(app, ["lake", "stats", "--json"]).stdout)
-    assert [("lane_samples", 6), ("port_samples", 3)] == [(entry["name"], entry["rows"]) for entry in stats]
+    assert [("lane_samples", 6), ("port_samples", 3), ("modules", 1)] == [
+        (entry["name"], entry["rows"]) for entry in stats
+    ]
 
 
 def test_a_quarantine_without_cases_makes_no_file(tmp_path: Path) -> None:
