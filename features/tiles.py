@@ -36,6 +36,7 @@ __all__ = [
     "Gauge",
     "TilePart",
     "make_part",
+    "samples_waiting",
     "tile_day",
     "update_tiles",
 ]
@@ -100,8 +101,7 @@ def update_tiles(
         Number of tiles written.
     """
     engine = engine or Here()
-    open_hour = (now or datetime.now(UTC)).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    spans = [span for name in _SOURCES for span in _changed(lake, name, open_hour)]
+    spans = _spans(lake, now)
     report = progress or (lambda _: None)
     report(0.0 if spans else 1.0)
     book = _Book(lake)
@@ -109,6 +109,16 @@ def update_tiles(
         if book.take(part, tiles):
             report(book.done / len(spans))
     return book.written
+
+
+def samples_waiting(lake: Lake, *, now: datetime | None = None) -> int:
+    """About how many samples `update_tiles` would read."""
+    return sum(span.rows for span in _spans(lake, now))
+
+
+def _spans(lake: Lake, now: datetime | None) -> list[_Span]:
+    open_hour = (now or datetime.now(UTC)).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return [span for name in _SOURCES for span in _changed(lake, name, open_hour)]
 
 
 def make_part(part: TilePart) -> pl.DataFrame:

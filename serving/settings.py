@@ -19,6 +19,7 @@ class Settings:
         database_url: ``FORELIGHT_DATABASE_URL``, SQLAlchemy's; SQLite below home by default.
         tracking_uri: ``MLFLOW_TRACKING_URI``; SQLite below home by default.
         stale_after_s: ``FORELIGHT_STALE_AFTER_S``: older scores are no answer.
+        dask_scheduler: ``FORELIGHT_DASK_SCHEDULER``, ``tcp://host:port``; this machine's processes where not set.
     """
 
     home: Path
@@ -26,6 +27,7 @@ class Settings:
     database_url: str
     tracking_uri: str
     stale_after_s: float = 7_200.0
+    dask_scheduler: str | None = None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Self:
@@ -37,6 +39,7 @@ class Settings:
             database_url=env.get("FORELIGHT_DATABASE_URL", f"sqlite:///{home / 'forelight.db'}"),
             tracking_uri=env.get("MLFLOW_TRACKING_URI", f"sqlite:///{home / 'mlflow.db'}"),
             stale_after_s=float(env.get("FORELIGHT_STALE_AFTER_S", "7200")),
+            dask_scheduler=env.get("FORELIGHT_DASK_SCHEDULER") or None,
         )
 
     @property

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from features.tiles import update_tiles
+from features.tiles import samples_waiting, update_tiles
 from ingest.errors import ModelError
 from ingest.lake import Lake
 from ingest.schema import PORT_SAMPLES
 from models.artifact import Artifact
 from models.train import train
+from serving.compute import Compute
 
 __all__ = ["Step", "fresh_tiles", "newest_hour", "trained"]
 
@@ -37,10 +38,10 @@ def newest_hour(lake: Lake) -> datetime:
     return min(hour, datetime.now(UTC).replace(minute=0, second=0, microsecond=0))
 
 
-def fresh_tiles(lake: Lake, step: Step) -> None:
+def fresh_tiles(lake: Lake, step: Step, compute: Compute = Compute()) -> None:  # noqa: B008 - a frozen value
     """Bring the tiles up to date."""
-    with step("tiles") as progress:
-        update_tiles(lake, progress=progress)
+    with step("tiles") as progress, compute.engine(samples_waiting(lake)) as engine:
+        update_tiles(lake, progress=progress, engine=engine)
 
 
 def trained(lake: Lake, until: datetime, step: Step) -> Artifact:

@@ -2,9 +2,12 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from serving.compute import Compute
 
 __all__ = ["app"]
 
@@ -47,10 +50,29 @@ def _hours(text: str) -> int:
     raise typer.BadParameter(msg)
 
 
+def _size(text: str) -> int:
+    """A size in bytes, or a usage error."""
+    from serving.compute import memory_size
+
+    try:
+        return memory_size(text)
+    except ValueError:
+        msg = f"{text!r} is not a size, such as 2GiB or 512M"
+        raise typer.BadParameter(msg) from None
+
+
 Time = Annotated[
     datetime | None, typer.Option(parser=_time, metavar="TIME", help="ISO 8601; UTC where it names no zone.")
 ]
 _Status = Literal["open", "acked", "suppressed", "cleared", "expired"]
+Dask = Annotated[
+    str | None,
+    typer.Option("--dask", metavar="tcp://HOST:PORT", help="Dask scheduler; FORELIGHT_DASK_SCHEDULER where not given."),
+]
+Memory = Annotated[
+    int | None,
+    typer.Option("--memory", parser=_size, metavar="2GiB", help="For all processes, or each worker of the cluster."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.")]
 
 
@@ -137,32 +159,44 @@ def export(
     )
 
 
+def _compute(dask: str | None, memory: int | None) -> "Compute":
+    from serving.compute import Compute
+    from serving.settings import Settings
+
+    return Compute(dask or Settings.from_env().dask_scheduler, memory)
+
+
 @app.command()
 def train(
     until: Time = None,
     name: Annotated[str, typer.Option(help="Registered model name.")] = "forelight",
+    dask: Dask = None,
+    memory: Memory = None,
     json: Json = False,
 ) -> None:
     """Train on the lake up to a time, log to MLflow, register as champion."""
     from serving.cli import train as command
 
-    command.run(until=until, name=name, as_json=json)
+    command.run(until=until, name=name, as_json=json, compute=_compute(dask, memory))
 
 
 @app.command()
-def backtest(
+def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
     start: Annotated[datetime, typer.Option("--from", parser=_time, metavar="TIME", help="First time.")],
     end: Annotated[datetime, typer.Option("--to", parser=_time, metavar="TIME", help="Last time.")],
     alarms: Annotated[Path, typer.Option(help="CSV of the alarms raised.")],
     every: Annotated[int, typer.Option(parser=_hours, metavar="1h", help="Step between scores.")] = "1h",  # type: ignore[assignment]
     train_until: Time = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    dask: Dask = None,
+    memory: Memory = None,
     json: Json = False,
 ) -> None:
     """Walk through history as if it were live and write the alarms."""
     from serving.cli import backtest as command
 
-    command.run(start, end, alarms, every_h=every, train_until=train_until, report=report, as_json=json)
+    where = _compute(dask, memory)
+    command.run(start, end, alarms, every_h=every, train_until=train_until, report=report, as_json=json, compute=where)
 
 
 @app.command()
@@ -189,12 +223,14 @@ def score(
     metrics_textfile: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Metrics of the run for node_exporter's textfile collector.")
     ] = None,
+    dask: Dask = None,
+    memory: Memory = None,
     json: Json = False,
 ) -> None:
     """Score the fleet with the champion: the scheduled batch run. Exit code 75: another run is at it."""
     from serving.cli import score as command
 
-    command.run(at=at, as_json=json, metrics_textfile=metrics_textfile)
+    command.run(at=at, as_json=json, metrics_textfile=metrics_textfile, compute=_compute(dask, memory))
 
 
 @app.command()

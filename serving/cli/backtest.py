@@ -15,13 +15,14 @@ from models.alarm import alarm_frame
 from models.scorecard import scorecard_table
 from serving.backtesting import judged, walked
 from serving.cli.progress import step
+from serving.compute import Compute
 from serving.settings import Settings
 from serving.training import fresh_tiles, trained
 
 __all__ = ["run"]
 
 
-def run(
+def run(  # noqa: PLR0913 - the options of the command
     start: datetime,
     end: datetime,
     alarms: Path,
@@ -30,6 +31,7 @@ def run(
     train_until: datetime | None,
     report: Path | None,
     as_json: bool,
+    compute: Compute = Compute(),  # noqa: B008 - a frozen value
 ) -> None:
     """Train on what was known at `train_until`, then score each step and raise alarms as if live.
 
@@ -51,7 +53,7 @@ def run(
     if not any(start.date() <= day <= end.date() for day in lake.dates(LANE_SAMPLES)):
         msg = f"the lake holds no telemetry from {start.isoformat()} to {end.isoformat()}: nothing to walk through"
         raise ModelError(msg)
-    fresh_tiles(lake, step)
+    fresh_tiles(lake, step, compute)
     artifact = trained(lake, train_until, step)
     fleet = Fleet.load(lake)
     walk = walked(lake, fleet, artifact, (start, end), every_h, step)

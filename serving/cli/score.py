@@ -14,6 +14,7 @@ from ingest.errors import BusyError
 from ingest.lake import Lake
 from models.registry import Registry
 from serving.cli.progress import step
+from serving.compute import Compute
 from serving.leases import score_lease
 from serving.score_metrics import write_metrics
 from serving.scorer import Scoring, score_fleet
@@ -27,7 +28,13 @@ BUSY: Final = 75
 """Exit code where another run is at it: EX_TEMPFAIL of sysexits.h, "try again later"."""
 
 
-def run(*, at: datetime | None, as_json: bool, metrics_textfile: Path | None = None) -> None:
+def run(
+    *,
+    at: datetime | None,
+    as_json: bool,
+    metrics_textfile: Path | None = None,
+    compute: Compute = Compute(),  # noqa: B008 - a frozen value
+) -> None:
     """Score the fleet with the champion at a time, the newest whole hour where none is given.
 
     A second run while one is running changes nothing and ends with exit code `BUSY`.
@@ -36,6 +43,7 @@ def run(*, at: datetime | None, as_json: bool, metrics_textfile: Path | None = N
         at: as of when; its minutes are cut off.
         as_json: answer for machines.
         metrics_textfile: for node_exporter's textfile collector; replaced whole.
+        compute: where tiles are made.
 
     Raises:
         ModelError: no champion, or nothing to score.
@@ -48,20 +56,20 @@ def run(*, at: datetime | None, as_json: bool, metrics_textfile: Path | None = N
         except BusyError as error:
             print(f"forelight: {error}", file=sys.stderr)  # noqa: T201 - the one line that goes with the exit code
             raise SystemExit(BUSY) from None
-        done = _scored(settings, at, lease.check)
+        done = _scored(settings, at, lease.check, compute)
         if metrics_textfile is not None:
             write_metrics(metrics_textfile, done)
     _tell(done, as_json=as_json)
 
 
-def _scored(settings: Settings, at: datetime | None, check: Callable[[], None]) -> Scoring:
+def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], compute: Compute) -> Scoring:
     lake = Lake(settings.lake_uri)
     artifact = Registry(settings.tracking_uri, settings.artifact_root).champion()
     hour = (at or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
     with AlarmStore(settings.database_url) as store:
         last = store.latest_run()
         if last is None or last.at < hour:
-            fresh_tiles(lake, step)
+            fresh_tiles(lake, step, compute)
         with step(f"scoring at {hour:%Y-%m-%d %H:%M}Z"):
             return score_fleet(lake, store, artifact, hour, check=check)
 

@@ -8,13 +8,14 @@ from rich.console import Console
 from ingest.lake import Lake
 from models.registry import CHAMPION, Registry
 from serving.cli.progress import step
+from serving.compute import Compute
 from serving.settings import Settings
 from serving.training import fresh_tiles, newest_hour, trained
 
 __all__ = ["run"]
 
 
-def run(*, until: datetime | None, name: str, as_json: bool) -> None:
+def run(*, until: datetime | None, name: str, as_json: bool, compute: Compute = Compute()) -> None:  # noqa: B008 - a frozen value
     """Train on what was known at a time, now where none is given.
 
     Raises:
@@ -23,7 +24,7 @@ def run(*, until: datetime | None, name: str, as_json: bool) -> None:
     settings = Settings.from_env()
     lake = Lake(settings.lake_uri)
     at = (until or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
-    fresh_tiles(lake, step)
+    fresh_tiles(lake, step, compute)
     artifact = trained(lake, at, step)
     with step("MLflow"):
         registry = Registry(settings.tracking_uri, settings.artifact_root, name)
