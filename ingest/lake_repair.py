@@ -5,6 +5,7 @@ Each repair is one commit. A broken file is kept below ``_broken`` in its table,
 
 import shutil
 from collections.abc import Iterable
+from typing import Final
 
 import polars as pl
 from deltalake import DeltaTable
@@ -17,6 +18,8 @@ from ingest.lake_table import retried
 from ingest.schema import Table
 
 __all__ = ["repair"]
+
+_BUFFER_BYTES: Final = 1 << 20
 
 
 def repair(uri: str, table: Table, finding: Finding) -> bool:
@@ -47,8 +50,9 @@ def _set_aside(handle: DeltaTable, file: DataFile) -> None:
     files = file_system(handle)
     path = stored_path(file.path)
     kept = f"_broken/{path.replace('/', '~')}"
-    with files.open_input_file(path) as source, files.open_output_stream(kept) as copy:  # its copy_file is broken
-        shutil.copyfileobj(source, copy)
+    # Its copy_file is broken, and so are unbuffered writes from Python.
+    with files.open_input_file(path) as source, files.open_output_stream(kept, buffer_size=_BUFFER_BYTES) as copy:
+        shutil.copyfileobj(source, copy, _BUFFER_BYTES)
 
 
 def _placed(handle: DeltaTable, table: Table, file: DataFile) -> Iterable[AddAction]:

@@ -121,6 +121,7 @@ def _python() -> Callable[..., subprocess.Popen[str]]:
     def start(code: str, *arguments: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-c", code, *map(str, arguments)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "RUST_BACKTRACE": "0"},
