@@ -22,6 +22,17 @@ def main() -> None:
     """Run the command line; a failure is one line on stderr and exit code 1."""
     _prepare()
     try:
+        _run()
+    except SystemExit as end:
+        if "ingest.attempt" in sys.modules:
+            from ingest.attempt import leave
+
+            leave(end.code if isinstance(end.code, int) else int(end.code is not None))
+        raise
+
+
+def _run() -> None:
+    try:
         app()
     except ForelightError as error:
         _fail(str(error))
