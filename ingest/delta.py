@@ -25,6 +25,7 @@ __all__ = [
     "buckets_of",
     "canonical",
     "data_files",
+    "file_actions",
     "latest_of_key",
     "partitions",
     "read",
@@ -191,7 +192,7 @@ def data_files(
 
     Day by day, each in commit order.
     """
-    known = pa.table(handle.get_add_actions(flatten=True))
+    known = file_actions(handle)
     day, bucket = f"partition.{PARTITION}", f"partition.{BUCKET}"
     time = next((name for name in _TIMES if f"min.{name}" in known.column_names), _TIMES[0])
     wanted = {"path", "modification_time", "num_records", "size_bytes", day, bucket, f"min.{time}", f"max.{time}"}
@@ -218,6 +219,11 @@ def data_files(
         if _within(action.get(day), first, last) and (held is None or action.get(bucket, None) in held | {None})
     ]
     return [file for file in files if file.may_hold(since, until)]
+
+
+def file_actions(handle: DeltaTable) -> pa.Table:
+    """One row a file of the handle's version, as the log has it (`pa.table` would import pandas, for a second)."""
+    return pa.RecordBatchReader.from_stream(handle.get_add_actions(flatten=True)).read_all()
 
 
 def _within(day: date | None, first: date | None, last: date | None) -> bool:

@@ -1,8 +1,8 @@
 """Compaction: each closed day, or its bucket, becomes one sorted file without repeated keys.
 
 One pinned handle is read, a file is written beside the others, and one commit exchanges them. What was appended
-meanwhile stays, since only files that were read are removed; where another rewrite removed one of them the commit
-fails and the partition is read again. A day larger than memory is sorted in slices of ports.
+meanwhile stays, since only files that were read are removed; where another rewrite came first the commit fails and
+the partition is read again. A day larger than memory is sorted in slices of ports.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from deltalake.exceptions import CommitFailedError
 
 from ingest.delta import DataFile, data_files, read, stored
 from ingest.errors import LakeError
-from ingest.lake_files import PREFIX, Partition, SortedFile, commit, delete_file, file_system, removal, stored_path
+from ingest.lake_files import PREFIX, Partition, SortedFile, delete_file, exchange, file_system, stored_path
 from ingest.schema import Table
 
 __all__ = ["SLICE_ROWS", "by_partition", "compact_partition", "is_compacted", "sorted_rows"]
@@ -80,7 +80,7 @@ def compact_partition(
             raise _named(handle, table, files, error) from error
     try:
         check()
-        commit(handle, [out.action()], [removal(file) for file in files])
+        exchange(handle, [out], files)
     except BaseException as error:
         if isinstance(error, CommitFailedError) or not _committed(handle, out.path):
             delete_file(handle, out.path)

@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction, RemoveAction
 
 from ingest.delta import BUCKET, PARTITION, DataFile
 from ingest.schema import Table
 
-__all__ = ["PREFIX", "Partition", "SortedFile", "commit", "delete_file", "file_system", "removal", "stored_path"]
+__all__ = ["PREFIX", "Partition", "SortedFile", "add", "delete_file", "exchange", "file_system", "stored_path"]
 
 PREFIX: Final = "compacted-"
 """Names of sorted files begin so; before ``part-``, so that of one moment they come first in commit order."""
@@ -34,6 +34,7 @@ ROW_GROUP_ROWS: Final = 262_144
 """Between 128 k and 512 k: statistics that prune for a few devices, and too few groups to weigh in the footer."""
 
 _ZSTD_LEVEL: Final = 3
+_EXCHANGE: Final = "forelight:exchange"  # a transaction of Delta, by which it tells two exchanges at once
 Partition = tuple[date | None, int | None]
 """Day and bucket."""
 
@@ -54,34 +55,39 @@ def delete_file(handle: DeltaTable, path: str) -> None:
         file_system(handle).delete_file(stored_path(path))
 
 
-def removal(file: DataFile) -> RemoveAction:
-    """A log entry that takes a file out of the table.
-
-    Marked as a change of data: deltalake then refuses a second removal of the same file, and with it a rewrite that
-    would double rows; of removals that change no data it takes any number. Readers may hold the file from then on,
-    which is never before it was written, whatever the clock says.
-    """
-    removed_ms = max(int(time.time() * 1000), file.modified_ms)
-    return RemoveAction(file.path, True, removed_ms, file.size_bytes, _values((file.day, file.bucket)))
-
-
-def commit(
-    handle: DeltaTable,
-    adds: Sequence[AddAction],
-    removes: Sequence[RemoveAction],
-    properties: CommitProperties | None = None,
-) -> None:
-    """Exchange files in one commit; appends that came in since the handle was opened stay.
+def add(handle: DeltaTable, files: Sequence["SortedFile"], properties: CommitProperties) -> None:
+    """Add closed files to the table in one commit.
 
     Raises:
-        CommitFailedError: one of the removed files was removed by another meanwhile.
+        CommitFailedError: days were dropped meanwhile, or one of the transactions was committed by another.
     """
+    _commit(handle, [file.action(new_data=True) for file in files], properties)
+
+
+def exchange(handle: DeltaTable, files: Sequence["SortedFile"], removed: Sequence[DataFile]) -> None:
+    """Take files out of the table, and put others with their rows in their place, in one commit.
+
+    The commit carries a transaction that all exchanges have in common, and Delta refuses one that another came
+    before: two rewrites of the same files would double their rows. It is marked as no change of data, also where days
+    are dropped: then appends that run beside it need not try again, and what they add stays.
+
+    Raises:
+        CommitFailedError: another exchange was committed since the handle was opened.
+    """
+    now_ms = int(time.time() * 1000)
+    # Readers may hold a file from when it is removed, which is never before it was written, whatever the clock says.
+    removals = [
+        RemoveAction(f.path, False, max(now_ms, f.modified_ms), f.size_bytes, _values((f.day, f.bucket)))
+        for f in removed
+    ]
+    alone = CommitProperties(app_transactions=[Transaction(_EXCHANGE, handle.version() + 1)])
+    _commit(handle, [*(file.action(new_data=False) for file in files), *removals], alone)
+
+
+def _commit(handle: DeltaTable, actions: Sequence[AddAction | RemoveAction], properties: CommitProperties) -> None:
+    by = handle.metadata().partition_columns
     handle.create_write_transaction(
-        [*adds, *removes],
-        "append",
-        handle.schema(),
-        partition_by=handle.metadata().partition_columns,
-        commit_properties=properties,
+        list(actions), "append", handle.schema(), partition_by=by, commit_properties=properties
     )
 
 
@@ -151,15 +157,15 @@ class SortedFile:
             self._writer.write_table(rows.slice(0, count), row_group_size=ROW_GROUP_ROWS)
             self._waiting = [rows.slice(count)]
 
-    def action(self) -> AddAction:
-        """The log entry that adds the closed file."""
+    def action(self, *, new_data: bool) -> AddAction:
+        """The log entry that adds the closed file: with new rows, or with rows that other files had."""
         size = file_system(self._handle).get_file_info([self.path])[0].size
         return AddAction(
             self.path,
             size,
             _values(self._partition),
             self._modified_ms,
-            True,
+            new_data,
             json.dumps({"numRecords": self.rows, **self._stats.as_json()}),
         )
 

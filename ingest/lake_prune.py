@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from ingest.delta import DataFile, data_files
-from ingest.lake_files import commit, file_system, removal, stored_path
+from ingest.lake_files import exchange, file_system, stored_path
 
 __all__ = ["SAFE_AGE", "Pruned", "drop_days", "unreferenced", "vacuum"]
 
@@ -47,7 +47,7 @@ def drop_days(handle: DeltaTable, keep: timedelta, now: datetime) -> list[DataFi
     cutoff = min(now, max(ends.values())) - keep
     over = [file for file in files if ends[file.path] <= cutoff]
     if over:
-        commit(handle, [], [removal(file) for file in over])
+        exchange(handle, [], over)
     return over
 
 

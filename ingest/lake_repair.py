@@ -9,11 +9,10 @@ from typing import Final
 
 import polars as pl
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction
 
 from ingest.delta import BUCKET, PARTITION, DataFile, buckets_of, canonical, data_files, read, stored
 from ingest.lake_check import Finding
-from ingest.lake_files import SortedFile, commit, file_system, removal, stored_path
+from ingest.lake_files import SortedFile, exchange, file_system, stored_path
 from ingest.lake_table import retried
 from ingest.schema import Table
 
@@ -33,13 +32,10 @@ def repair(uri: str, table: Table, finding: Finding) -> bool:
         file = next((file for file in data_files(handle) if file.path == finding.path), None)
         if file is None:
             return False
-        if finding.kind == "missing":
-            commit(handle, [], [removal(file)])
-        elif finding.kind == "torn":
+        if finding.kind == "torn":
             _set_aside(handle, file)
-            commit(handle, [], [removal(file)])
-        else:
-            commit(handle, list(_placed(handle, table, file)), [removal(file)])
+        lost = finding.kind in {"torn", "missing"}
+        exchange(handle, [] if lost else list(_placed(handle, table, file)), [file])
         return True
 
     return finding.kind in {"missing", "torn", "misplaced", "count"} and retried(uri, table, mend)
@@ -55,7 +51,7 @@ def _set_aside(handle: DeltaTable, file: DataFile) -> None:
         shutil.copyfileobj(source, copy, _BUFFER_BYTES)
 
 
-def _placed(handle: DeltaTable, table: Table, file: DataFile) -> Iterable[AddAction]:
+def _placed(handle: DeltaTable, table: Table, file: DataFile) -> Iterable[SortedFile]:
     """The rows of a file in files of the right partitions, in the same place of the commit order."""
     table = stored(table, handle)
     by = handle.metadata().partition_columns
@@ -66,4 +62,4 @@ def _placed(handle: DeltaTable, table: Table, file: DataFile) -> Iterable[AddAct
         partition = (place.get(PARTITION), place.get(BUCKET))
         with SortedFile(handle, table, partition, file.modified_ms, prefix="part-") as out:
             out.write(canonical(table, part.select(table.schema.names)).select(table.schema.names))
-        yield out.action()
+        yield out

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from ingest.delta import BUCKET, PARTITION, buckets_of, canonical, partitions, stored
+from ingest.delta import BUCKET, PARTITION, buckets_of, canonical, file_actions, partitions, stored
 from ingest.errors import LakeError
-from ingest.lake_files import SortedFile, commit
+from ingest.lake_files import SortedFile, add
 from ingest.schema import Table
 
 __all__ = ["address", "append_chunk", "create_table", "open_table", "recorded", "retried"]
@@ -140,8 +140,7 @@ def _write(handle: DeltaTable, table: Table, rows: pa.Table, properties: CommitP
 
 def _newest_ms(handle: DeltaTable) -> int:
     """The latest time that a file of the table was committed."""
-    times = pa.table(handle.get_add_actions(flatten=True)).column("modification_time")
-    return int(pc.max(times).as_py() or 0)
+    return int(pc.max(file_actions(handle).column("modification_time")).as_py() or 0)
 
 
 def _write_behind(
@@ -149,7 +148,7 @@ def _write_behind(
 ) -> None:
     """Append while the clock runs behind an earlier commit's: the files still come after it in commit order."""
     by = handle.metadata().partition_columns
-    adds = []
+    files = []
     places = rows.select(by).group_by(by).aggregate([]).to_pylist() if by else [{}]
     for place in places:
         part = rows
@@ -158,8 +157,8 @@ def _write_behind(
         partition = (place.get(PARTITION), place.get(BUCKET))
         with SortedFile(handle, table, partition, modified_ms, prefix="part-") as out:
             out.write(part.select(table.schema.names))
-        adds.append(out.action())
-    commit(handle, adds, [], properties)
+        files.append(out)
+    add(handle, files, properties)
 
 
 def retried(uri: str, table: Table, work: Callable[[DeltaTable], _Done]) -> _Done:

@@ -1,5 +1,7 @@
 """Lakes on disk and on a real S3 server, and rows for them."""
 
+import contextlib
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -9,12 +11,17 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 from ingest.lake import Lake
 from ingest.lease import FileLease
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkServerProcess
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 Rows = Callable[..., pl.DataFrame]
@@ -114,20 +121,62 @@ def _anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("s3")) if request.param == "s3" else str(tmp_path / "lake")
 
 
-@pytest.fixture(name="python")
-def _python() -> Callable[..., subprocess.Popen[str]]:
-    """Starts a program that says "ready" when its imports are done; nothing of it outlives the test run."""
+PROLOGUE = """
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+import polars as pl
+from ingest.lake import Lake
+from ingest.lease import FileLease
+from ingest.schema import LANE_SAMPLES
+os.environ.update(environment)
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
+lake, lease = Lake(uri), FileLease(Path(lease_path))
+say("ready")
+"""
+"""What each worker's program begins with."""
 
-    def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "RUST_BACKTRACE": "0"},
-        )
-        assert process.stdout is not None
-        assert "ready" == process.stdout.readline().strip()
-        return process
+
+class Worker:
+    """A program in a process of its own that tells what it has done, and can be killed anywhere."""
+
+    def __init__(self, process: "ForkServerProcess", said: "Connection[object, object]") -> None:
+        self.process = process
+        self._said = said
+
+    def said(self) -> list[object]:
+        """What it said that was not read yet, when it has ended."""
+        found = []
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                found.append(self._said.recv())
+        self.process.join()
+        return found
+
+    def killed(self, after_s: float) -> list[object]:
+        """Kill it some time from now; what it said until then."""
+        time.sleep(after_s)
+        self.process.kill()
+        return self.said()
+
+
+@pytest.fixture(name="work", scope="session")
+def _work() -> Callable[..., Worker]:
+    """Starts a program with `lake`, `lease`, `say` and other names; returns when it is ready.
+
+    From a fork server, since importing what it needs would take a second each time.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "ingest.lake", "ingest.lease"])
+
+    def start(code: str, lake: Lake, lease: FileLease, **names: object) -> Worker:
+        receiver, sender = context.Pipe(duplex=False)
+        environment = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        said = {"say": sender.send, "uri": lake.uri, "lease_path": str(lease.path), "environment": environment}
+        process = context.Process(target=exec, args=(PROLOGUE + code, said | names), daemon=True)
+        process.start()
+        sender.close()
+        assert "ready" == receiver.recv()
+        return Worker(process, receiver)
 
     return start

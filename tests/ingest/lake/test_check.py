@@ -10,13 +10,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 
 from ingest.delta import canonical
 from ingest.errors import LakeError
 from ingest.lake import Lake
 from ingest.lake_check import Kind
-from ingest.lake_files import SortedFile, commit
+from ingest.lake_files import SortedFile, add
 from ingest.lease import FileLease
 from ingest.schema import LANE_SAMPLES, TICKETS, Table
 
@@ -133,7 +133,7 @@ def _put(lake: Lake, rows: pa.Table, day: str) -> None:
     table = Table("lane_samples", rows.schema, (), "time")
     with SortedFile(handle, table, (date.fromisoformat(day), None), 0, prefix="part-") as out:
         out.write(rows)
-    commit(handle, [out.action()], [])
+    add(handle, [out], CommitProperties())
 
 
 def test_rows_of_another_day_are_named_and_brought_home(lake: Lake, lease: FileLease, table: Path, rows: Rows) -> None:

@@ -1,14 +1,13 @@
 """kill -9 and full disks in each step: what was acknowledged is there, once, and the lake is whole."""
 
-import itertools
 import os
 import random
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,77 +18,29 @@ from ingest.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 
 Rows = Callable[..., pl.DataFrame]
-Start = Callable[..., subprocess.Popen[str]]
+Work = Callable[..., Any]
 KILLS = 30
 DAY = timedelta(days=1)
 
-PROLOGUE = """
-import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-import polars as pl
-from ingest.lake import Lake
-from ingest.lease import FileLease
-from ingest.schema import LANE_SAMPLES
-lake, lease, name = Lake(sys.argv[1]), FileLease(Path(sys.argv[2])), sys.argv[3]
-T0 = datetime(2026, 3, 1, tzinfo=UTC)
-print("ready", flush=True)
-sys.stdin.readline()
-"""
-APPEND = (
-    PROLOGUE
-    + """
+APPEND = """
 for n in range(1000):
     times = [T0 + timedelta(hours=6 * i, seconds=n) for i in range(8)]
     rows = pl.DataFrame({"time": times, "received_at": times, "site": "s", "device": name, "interface": "e", "lane": 1,
                          "quality": 0, "source": "file"})
     lake.append(LANE_SAMPLES, rows, transaction=f"{name}-{n}")
-    print(n, flush=True)
+    say(n)
 """
-)
-COMPACT = PROLOGUE + "lake.compact(LANE_SAMPLES, lease=lease, slice_rows=20)\n"
-PRUNE = PROLOGUE + "lake.prune(LANE_SAMPLES, lease=lease, keep=timedelta(days=2), safe_age=timedelta())\n"
-
-
-def killed(process: subprocess.Popen[str], after_s: float) -> list[int]:
-    """Let it go, kill it; the numbers that it acknowledged before."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("go\n")
-    process.stdin.flush()
-    time.sleep(after_s)
-    process.kill()
-    said = [int(line) for line in process.stdout.read().splitlines()]
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
-    return said
-
-
-@pytest.fixture(name="starts")
-def _starts(python: Start, lake: Lake, lease: FileLease) -> Callable[[str, int], Iterator[subprocess.Popen[str]]]:
-    """Programs that have imported what they need, the next two while one is looked at."""
-
-    def start(code: str, count: int) -> Iterator[subprocess.Popen[str]]:
-        waiting: list[subprocess.Popen[str]] = []
-        for n in itertools.chain(range(count), itertools.repeat(-1)):
-            if n >= 0:
-                waiting.append(python(code, lake.uri, lease.path, f"w{n}"))
-            elif not waiting:
-                return
-            if n < 0 or len(waiting) > 2:
-                yield waiting.pop(0)
-
-    return start
+COMPACT = "lake.compact(LANE_SAMPLES, lease=lease, slice_rows=20)"
+PRUNE = "lake.prune(LANE_SAMPLES, lease=lease, keep=timedelta(days=2), safe_age=timedelta())"
 
 
 @pytest.mark.slow
 def test_an_append_killed_anywhere_loses_nothing_acknowledged_and_tears_nothing(
-    lake: Lake, starts: Callable[[str, int], Iterator[subprocess.Popen[str]]]
+    lake: Lake, lease: FileLease, work: Work
 ) -> None:
     chance = random.Random(1)
-    for n, process in enumerate(starts(APPEND, KILLS)):
-        acknowledged = killed(process, chance.uniform(0.0, 0.25))
+    for n in range(KILLS):
+        acknowledged = work(APPEND, lake, lease, name=f"w{n}").killed(chance.uniform(0.0, 0.25))
 
         rows = lake.scan(LANE_SAMPLES).filter(pl.col("device") == f"w{n}").collect()
         groups = rows.height // 8
@@ -100,12 +51,12 @@ def test_an_append_killed_anywhere_loses_nothing_acknowledged_and_tears_nothing(
 
 @pytest.mark.slow
 def test_a_compaction_killed_anywhere_leaves_the_rows_as_they_were(
-    lake: Lake, lease: FileLease, rows: Rows, starts: Callable[[str, int], Iterator[subprocess.Popen[str]]]
+    lake: Lake, lease: FileLease, rows: Rows, work: Work
 ) -> None:
     chance = random.Random(2)
-    for n, process in enumerate(starts(COMPACT, KILLS)):
+    for n in range(KILLS):
         lake.append(LANE_SAMPLES, rows(96, rx_power_dbm=-float(n)))
-        killed(process, chance.uniform(0.0, 0.25))
+        work(COMPACT, lake, lease).killed(chance.uniform(0.0, 0.25))
 
         found = lake.latest(LANE_SAMPLES).collect()
         assert 96 == found.height
@@ -118,14 +69,14 @@ def test_a_compaction_killed_anywhere_leaves_the_rows_as_they_were(
 
 @pytest.mark.slow
 def test_a_prune_killed_anywhere_drops_whole_days_and_no_file_that_is_read(
-    lake: Lake, lease: FileLease, rows: Rows, starts: Callable[[str, int], Iterator[subprocess.Popen[str]]]
+    lake: Lake, lease: FileLease, rows: Rows, work: Work
 ) -> None:
     chance = random.Random(3)
-    for n, process in enumerate(starts(PRUNE, KILLS)):
+    for n in range(KILLS):
         lake.append(LANE_SAMPLES, rows(120, device=f"d{n}"))  # five days
         if n % 3 == 0:
             lake.compact(LANE_SAMPLES, lease=lease)
-        killed(process, chance.uniform(0.0, 0.2))
+        work(PRUNE, lake, lease).killed(chance.uniform(0.0, 0.2))
 
         days = lake.dates(LANE_SAMPLES)
         found = lake.scan(LANE_SAMPLES).collect()

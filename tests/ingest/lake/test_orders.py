@@ -6,13 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.delta import canonical, data_files
 from ingest.lake import Lake
-from ingest.lake_files import SortedFile, commit
+from ingest.lake_files import SortedFile, add
 from ingest.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 
@@ -75,12 +75,12 @@ def append_ahead(lake: Lake, rows: pl.DataFrame) -> None:
     handle = DeltaTable(f"{lake.uri}/{LANE_SAMPLES.name}")
     ahead_ms = int((datetime.now(UTC) + FUTURE).timestamp() * 1000)
     ahead_ms = max([ahead_ms, *(file.modified_ms + 1 for file in data_files(handle))])
-    adds = []
+    files = []
     for (day,), part in rows.group_by(pl.col("time").dt.date(), maintain_order=True):
         with SortedFile(handle, LANE_SAMPLES, (day, None), ahead_ms, prefix="part-") as out:
             out.write(canonical(LANE_SAMPLES, part).select(LANE_SAMPLES.schema.names))
-        adds.append(out.action())
-    commit(handle, adds, [])
+        files.append(out)
+    add(handle, files, CommitProperties())
 
 
 def take(lake: Lake, lease: FileLease, held: Held, step: tuple[str, object]) -> None:
