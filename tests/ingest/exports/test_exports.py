@@ -225,7 +225,7 @@ def test_memory_does_not_grow_with_the_export(export: "Export", tmp_path: Path) 
 
     (small_rows, small_kib), (large_rows, large_kib) = peaks
     assert (500_000, 4_500_000) == (small_rows, large_rows)
-    assert large_kib < 1.5 * 2**20
+    assert large_kib < 1.2 * 2**20
     assert large_kib < small_kib + 900 * 2**10
 
 
