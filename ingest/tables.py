@@ -70,7 +70,9 @@ def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entiti
             continue
         if_index, lane = place
         texts = {name: text_of(cells.get(column, {}).get(index)) for name, column in at.items()}
-        name = texts.pop("interface", "") or ports.names[if_index]
+        name = texts.pop("interface", "") or ports.names.get(if_index, "")
+        if not name:  # neither the table nor IF-MIB tells it
+            continue
         found.if_index[name] = if_index
         told = {key: None if text.casefold() in _BLANK else text for key, text in texts.items()}
         if any(told.values()):
@@ -110,14 +112,17 @@ def _says(cells: Mapping[str, Column], table: PlainTable, flag: Flag | None, ind
 
 def unread_rows(cells: Mapping[str, Column], table: PlainTable, entities: Entities, ports: Interfaces) -> Iterator[str]:
     """Rows of a table that belong to no known port."""
+    names = [cells.get(f"{table.table}.{c.column}", {}) for c in table.columns if c.quantity == "interface"]
     indices = dict.fromkeys(i for c in table.columns for i in cells.get(f"{table.table}.{c.column}", {}))
     for index in indices:
-        if not _is_another(index.split("."), table) and _place(index, table, entities, ports) is None:
+        place = _place(index, table, entities, ports)
+        named = any(text_of(column.get(index)) for column in names)
+        if not _is_another(index.split("."), table) and (place is None or not (named or place[0] in ports.names)):
             yield f"row {index} below {table.table}: no port that it belongs to"
 
 
 def _place(index: str, table: PlainTable, entities: Entities, ports: Interfaces) -> tuple[int, int] | None:
-    """Port (ifIndex) and canonical lane of a row, or None where its port is not known."""
+    """Port (ifIndex) and canonical lane of a row, or None where these cannot be told."""
     arcs = index.split(".")
     if len(arcs) != len(table.index) or not all(arc.isdigit() for arc in arcs):
         return None
@@ -126,9 +131,11 @@ def _place(index: str, table: PlainTable, entities: Entities, ports: Interfaces)
     keys = dict(zip(table.index, map(int, arcs), strict=True))
     if "entity" in keys:
         found = entities.port_of(keys["entity"], ports)
-        keys["if_index"] = -1 if found is None else found
+        if found is None:
+            return None
+        keys["if_index"] = found
     lane = keys["lane"] - table.first_lane + 1 if "lane" in keys else 0
-    return (keys["if_index"], lane) if keys["if_index"] in ports.names else None
+    return keys["if_index"], lane
 
 
 def _is_another(arcs: Sequence[str], table: PlainTable) -> bool:

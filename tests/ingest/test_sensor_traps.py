@@ -153,3 +153,26 @@ def test_lanes_of_huawei_are_not_told_twice(device_of: Maker) -> None:
     }
 
     assert expected == pytest.approx(powers)
+
+
+_MIKROTIK, _IF_MIB_NAME = "1.3.6.1.4.1.14988.1.1.19.1.1", "1.3.6.1.2.1.31.1.1.1.1"
+
+
+def _mikrotik(device: Any, index: int, name: bytes) -> Any:
+    for column, cell in ((2, name), (6, 41), (7, 3305), (8, 9), (9, -4512), (10, -6021)):
+        device._put(f"{_MIKROTIK}.{column}", index, cell)
+    return device
+
+
+def test_a_port_that_the_table_itself_names_needs_no_row_in_if_mib(device_of: Maker) -> None:
+    """RouterOS: IF-MIB without the ports that are not in use."""
+    device = _mikrotik(device_of("ether1"), 25, b"sfp7")
+    expected = {"temperature_c": 41.0, "voltage_v": 3.305, "tx_bias_ma": 9.0}
+    expected |= {"tx_power_dbm": -4.512, "rx_power_dbm": -6.021}
+
+    assert {("sfp7", 0, quantity): value for quantity, value in expected.items()} == device.values("mikrotik")
+    assert device.decode("mikrotik").states["sfp7"].oper_up is None
+
+
+def test_a_row_without_a_name_anywhere_is_left_out(device_of: Maker) -> None:
+    assert {} == _mikrotik(device_of("ether1"), 25, b"").values("mikrotik")
