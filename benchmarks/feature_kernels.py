@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 
 from features.baseline_kernels import baselines
+from features.counter_kernels import tile_counter
 from features.fleet import polars_schema
 from features.kernels import lines, medians, of_lanes, windows
-from features.tile_kernels import tile_counters, tile_gauges
+from features.tile_kernels import tile_gauge
 from features.tiles import LANE_TILES, PORT_TILES, tile_day
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
@@ -97,12 +98,12 @@ def main() -> None:
     x = rng.normal(-2, 0.1, (SERIES, HOURS)).astype(np.float32)
     x[rng.random(x.shape) < MISSING] = np.nan
     bench_windows(x)
-    group = np.repeat(np.arange(50_000), 60)
-    gauges = rng.normal(-2, 0.1, (group.size, 4)).astype(np.float32)
-    low, high, jump = np.full(4, -39.5), np.full(4, 10.0), np.full(4, 15.0)
-    report("tile kernel, 4 gauges of 60 samples", gauges.size, lambda: tile_gauges(group, gauges, low, high, jump))
-    counts = np.cumsum(np.ones((group.size, 6)), axis=0)
-    report("tile kernel, 6 counters of 60 samples", counts.size, lambda: tile_counters(group, counts))
+    bounds, count = np.arange(50_001) * 60, 50_000 * 60
+    gauge, marks = rng.normal(-2, 0.1, count).astype(np.float32), np.zeros(count, np.int8)
+    arguments = (bounds, gauge, marks, -39.5, 10.0, 15.0, 3.0, 1)
+    report("tile kernel, a gauge of 60 samples", count, lambda: tile_gauge(*arguments))
+    counts = np.arange(count, dtype=np.float64)
+    report("tile kernel, a counter of 60 samples", count, lambda: tile_counter(bounds, counts))
     lanes, ports = samples(ports=256, interval_s=300)
     report("tiles of a day of lanes (4 values a row)", lanes.height * 4, lambda: tile_day(lanes, LANE_TILES))
     report("tiles of a day of ports (12 values a row)", ports.height * 12, lambda: tile_day(ports, PORT_TILES))

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 _HOUR_US: Final = 3_600_000_000
 _PORT: Final = ("site", "device", "interface")
-_HEAD: Final = (*_PORT, "time", "received_at", "serial", "quality", "source")
+_HEAD: Final = (*_PORT, "time", "received_at", "serial", "quality")
 SAMPLE_COLUMNS: Final = {
     "lane_tiles": (*_HEAD, "lane", *(gauge.column for gauge in LANE_GAUGES)),
     "port_tiles": (
@@ -36,8 +36,11 @@ SAMPLE_COLUMNS: Final = {
 
 def _series(samples: pl.DataFrame, key: tuple[str, ...]) -> Ints:
     """A number for each row's series, in order of first appearance: ascending where series lie together."""
-    starts = samples.select(pl.any_horizontal(pl.col(k) != pl.col(k).shift() for k in key)).to_series()
-    runs = np.flatnonzero(starts.fill_null(value=True).to_numpy())
+    starts = np.zeros(samples.height, np.bool_)
+    starts[0] = True
+    for name in key:
+        starts[1:] |= (samples[name][1:] != samples[name][:-1]).to_numpy()
+    runs = np.flatnonzero(starts)
     names = samples.select(key)[runs]
     numbers = names.unique(maintain_order=True).with_row_index("series")
     code = names.join(numbers, on=key, maintain_order="left")["series"].to_numpy().astype(np.int64)
@@ -60,8 +63,9 @@ def _in_order(samples: pl.DataFrame, key: tuple[str, ...]) -> tuple[pl.DataFrame
 
 
 def _marks(samples: pl.DataFrame) -> NDArray[np.int8]:
+    """Of each row whether it is marked as a glitch, and by whom: an import sets the receipt to the sample's time."""
     glitch = pl.col("quality").cast(pl.Int16) & int(Quality.GLITCH) != 0
-    kind = pl.when(pl.col("source") == "file").then(IMPORTED).otherwise(COLLECTED)
+    kind = pl.when(pl.col("received_at") == pl.col("time")).then(IMPORTED).otherwise(COLLECTED)
     return samples.select(pl.when(glitch).then(kind).otherwise(0).cast(pl.Int8)).to_series().to_numpy()
 
 
@@ -94,8 +98,10 @@ def _count(samples: pl.DataFrame, bounds: Ints, state: pl.Expr) -> NDArray[np.in
 def _head(samples: pl.DataFrame, bounds: Ints, time: Ints, key: tuple[str, ...]) -> pl.DataFrame:
     """Key, hour, receipt, kernel and serial of each tile."""
     first = bounds[:-1]
-    known = samples["serial"].is_not_null().to_numpy()
-    newest = np.maximum.reduceat(np.where(known, np.arange(samples.height), -1), first)
+    newest = bounds[1:] - 1
+    if samples["serial"].null_count():
+        known = samples["serial"].is_not_null().to_numpy()
+        newest = np.maximum.reduceat(np.where(known, np.arange(samples.height), -1), first)
     received = np.maximum.reduceat(samples["received_at"].to_physical().to_numpy(), first)
     serial = samples["serial"].gather(np.maximum(newest, 0)).to_frame()
     return samples.select(key)[first].with_columns(

@@ -39,8 +39,9 @@ class Gauge:
 
     def expr(self) -> pl.Expr:
         """The column as the kernel takes it: float32, missing as NaN."""
-        value = pl.col(self.column).cast(pl.Float64)
+        value = pl.col(self.column)
         if self.log:
+            value = value.cast(pl.Float64)
             value = pl.when(value >= 0).then(value.clip(lower_bound=BER_FLOOR).log10())
         return value.cast(pl.Float32).fill_null(float("nan")).alias(self.name)
 

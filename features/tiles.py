@@ -126,7 +126,7 @@ def make_part(part: TilePart) -> pl.DataFrame:
     tiles, source = _SOURCES[part.table]
     lake = Lake(part.lake)
     samples = lake.scan(source, since=part.since, until=part.until, columns=SAMPLE_COLUMNS[part.table])
-    fresh = tile_day(_of_devices(samples, part).collect(engine="streaming"), tiles)
+    fresh = tile_day(_of_devices(samples, part).collect(engine="streaming").rechunk(), tiles)
     known = lake.scan(tiles, since=part.since, until=part.until).filter(pl.col("kernel") == KERNEL)
     return _news(fresh, _of_devices(known, part).collect(engine="streaming"), tiles)
 

@@ -131,12 +131,14 @@ class Lake:
         handle = self._open(table)
         if handle is not None:
             stored(table, handle)
-        rows = read(table, [] if handle is None else data_files(handle, since, until, devices))
+        files = [] if handle is None else data_files(handle, since, until, devices)
+        rows = read(table, files)
         if devices is not None:
             rows = rows.filter(_is_one_of(devices))
-        if since is not None:
+        # A filter that every row of whole days passes is left out: it would copy them all.
+        if since is not None and not all(file.first is not None and file.first >= since for file in files):
             rows = rows.filter(pl.col(str(table.time)) >= since)
-        if until is not None:
+        if until is not None and not all(file.last is not None and file.last < until for file in files):
             rows = rows.filter(pl.col(str(table.time)) < until)
         return rows if columns is None else rows.select(columns)
 
