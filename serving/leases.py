@@ -91,9 +91,13 @@ class DatabaseLease:
             StoreError: the database does not answer.
         """
         began = time.monotonic()
-        with writing(self._engine) as connection:
-            migrate.upgrade(connection)
-            self._token = self._take(connection)
+        try:
+            with writing(self._engine) as connection:
+                migrate.upgrade(connection)
+                self._token = self._take(connection)
+        except BaseException:
+            self._engine.dispose()
+            raise
         self._good_until = began + self._ttl_s
         self._stop.clear()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
