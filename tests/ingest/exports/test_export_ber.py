@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 
@@ -13,11 +13,10 @@ from features.tiles import update_tiles
 from ingest.exports import import_export
 from ingest.lake import Lake
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 
-def _features(export: "Export", rows: pl.DataFrame) -> pl.DataFrame:
+def _features(export: Export, rows: pl.DataFrame) -> pl.DataFrame:
     export.parquet(rows)
     lake = Lake(str(export.root / "lake"))
     import_export(export.root, lake)
@@ -26,7 +25,7 @@ def _features(export: "Export", rows: pl.DataFrame) -> pl.DataFrame:
     return FeaturePipeline().transform(LakeTiles(lake), Fleet.load(lake), [at - timedelta(hours=6), at])
 
 
-def test_features_do_not_hang_on_whether_lanes_repeat_the_ports_ber(export: "Export", tmp_path: Path) -> None:
+def test_features_do_not_hang_on_whether_lanes_repeat_the_ports_ber(export: Export, tmp_path: Path) -> None:
     rows = export.lane_rows(polls=4 * 24 * 4)
     worse = pl.col("time").rank("dense") / 50 - 9 + pl.col("time").rank("dense") % 7 / 30
     repeated = rows.with_columns(pre_fec_ber=10**worse)

@@ -1,7 +1,7 @@
 """Ports that telemetry shows and no inventory lists are modules all the same, and say that they are inferred."""
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -11,8 +11,7 @@ from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import MODULES
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -21,14 +20,14 @@ def modules(lake: Lake, *columns: str) -> list[tuple[Any, ...]]:
     return lake.latest(MODULES).sort("interface", "installed_at").select(columns).collect().rows()
 
 
-def serials(export: "Export", *by_poll: str | None) -> pl.DataFrame:
+def serials(export: Export, *by_poll: str | None) -> pl.DataFrame:
     """Polls of one port that tell these serials."""
-    rows = export.lane_rows(len(by_poll), ports=["e0"])
+    rows: pl.DataFrame = export.lane_rows(len(by_poll), ports=["e0"])
     told = pl.Series("serial", by_poll, dtype=pl.String)
     return rows.with_columns(serial=told.gather(rows["time"].rank("dense") - 1))
 
 
-def test_a_port_of_no_inventory_is_a_module_known_by_its_telemetry(export: "Export", lake: Lake) -> None:
+def test_a_port_of_no_inventory_is_a_module_known_by_its_telemetry(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     export.file("tickets.csv", "ticket_id,device,interface,opened_at", "T1,leaf01,Ethernet0,2026-03-01T00:00Z")
 
@@ -41,7 +40,7 @@ def test_a_port_of_no_inventory_is_a_module_known_by_its_telemetry(export: "Expo
     assert not report.findings
 
 
-def test_what_an_inventory_lists_is_not_inferred(export: "Export", lake: Lake) -> None:
+def test_what_an_inventory_lists_is_not_inferred(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     export.file("inventory.csv", "device,interface,serial", "leaf01,Ethernet0,S1")
 
@@ -51,7 +50,7 @@ def test_what_an_inventory_lists_is_not_inferred(export: "Export", lake: Lake) -
     assert [("S1", None), ("SN-Ethernet8", INFERRED)] == modules(lake, "serial", "source")
 
 
-def test_telemetry_without_serials_gives_ports_without_serials(export: "Export", lake: Lake) -> None:
+def test_telemetry_without_serials_gives_ports_without_serials(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows().drop("serial"))
 
     import_export(export.root, lake)
@@ -59,7 +58,7 @@ def test_telemetry_without_serials_gives_ports_without_serials(export: "Export",
     assert [(None, INFERRED)] * 2 == modules(lake, "serial", "source")
 
 
-def test_a_serial_that_follows_another_is_an_installation_from_then_on(export: "Export", lake: Lake) -> None:
+def test_a_serial_that_follows_another_is_an_installation_from_then_on(export: Export, lake: Lake) -> None:
     export.parquet(serials(export, "A", "A", None, "B"))
 
     import_export(export.root, lake)
@@ -68,7 +67,7 @@ def test_a_serial_that_follows_another_is_an_installation_from_then_on(export: "
     assert [("A", None, swapped), ("B", swapped, None)] == modules(lake, "serial", "installed_at", "removed_at")
 
 
-def test_serials_that_come_and_go_tell_only_of_the_newest(export: "Export", lake: Lake) -> None:
+def test_serials_that_come_and_go_tell_only_of_the_newest(export: Export, lake: Lake) -> None:
     export.parquet(serials(export, "A", "B", "A"))
 
     import_export(export.root, lake)
@@ -76,7 +75,7 @@ def test_serials_that_come_and_go_tell_only_of_the_newest(export: "Export", lake
     assert [("A", None)] == modules(lake, "serial", "removed_at")
 
 
-def test_a_later_import_adds_only_what_is_new(export: "Export", lake: Lake) -> None:
+def test_a_later_import_adds_only_what_is_new(export: Export, lake: Lake) -> None:
     export.parquet(serials(export, "A", "A"), "a.parquet")
     import_export(export.root, lake)
     later = pl.col("time") + timedelta(days=1)
@@ -91,7 +90,7 @@ def test_a_later_import_adds_only_what_is_new(export: "Export", lake: Lake) -> N
     assert [("A", None, swapped), ("C", swapped, None)] == modules(lake, "serial", "installed_at", "removed_at")
 
 
-def test_an_inventory_that_comes_later_ends_what_was_inferred(export: "Export", lake: Lake) -> None:
+def test_an_inventory_that_comes_later_ends_what_was_inferred(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows(ports=["e0"]))
     import_export(export.root, lake)
     export.file("inventory.csv", "device,interface,serial,installed_at", "leaf01,e0,S1,2026-01-01T00:00Z")

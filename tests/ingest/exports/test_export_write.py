@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 import pytest
@@ -27,8 +27,7 @@ from ingest.schema import (
 )
 from serving.cli.app import app
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 TABLES = (LANE_SAMPLES, PORT_SAMPLES, MODULES, LINKS, TICKETS, REPAIRS, MAINTENANCE, REPLACEMENTS)
@@ -54,7 +53,7 @@ def rows(table: Table, lake: Lake) -> pl.DataFrame:
 
 
 @pytest.fixture(name="full")
-def _full(export: "Export", lake: Lake) -> Lake:
+def _full(export: Export, lake: Lake) -> Lake:
     """A lake with something in every table and column that an export may have."""
     telemetry = pl.concat(export.lane_rows(60, device=device) for device in ("tor17", "tor18"))
     telemetry = telemetry.with_columns(

@@ -6,7 +6,7 @@ import sys
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,8 +20,7 @@ from ingest.lease import FileLease
 from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, REPAIRS, TABLES
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 EXAMPLE = Path(__file__).parents[4] / "shared" / "recordings" / "export_small"
@@ -31,7 +30,7 @@ def versions(lake: Lake) -> dict[str, tuple[int, int]]:
     return {entry.name: (entry.version, entry.rows) for entry in lake.stats()}
 
 
-def test_lane_rows_are_split_into_lane_and_port_samples(export: "Export", lake: Lake) -> None:
+def test_lane_rows_are_split_into_lane_and_port_samples(export: Export, lake: Lake) -> None:
     rows = export.lane_rows()
     export.parquet(rows)
 
@@ -53,7 +52,7 @@ def test_lane_rows_are_split_into_lane_and_port_samples(export: "Export", lake: 
     assert report.quarantine is None
 
 
-def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(export: "Export", tmp_path: Path) -> None:
+def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(export: Export, tmp_path: Path) -> None:
     tables = []
     for form in ("csv", "parquet"):
         one, lake = export.at(tmp_path / form), Lake(str(tmp_path / f"lake-{form}"))
@@ -66,7 +65,7 @@ def test_csv_and_parquet_of_the_same_rows_are_the_same_samples(export: "Export",
 
 
 @pytest.mark.parametrize("time_format", ["%FT%TZ", "%FT%T%.3f%:z", "%F %T%z", "%F %H:%M%:z"])
-def test_iso_times_of_every_usual_form_are_taken(export: "Export", lake: Lake, time_format: str) -> None:
+def test_iso_times_of_every_usual_form_are_taken(export: Export, lake: Lake, time_format: str) -> None:
     export.csv(export.lane_rows(), time_format=time_format)
 
     import_export(export.root, lake)
@@ -74,7 +73,7 @@ def test_iso_times_of_every_usual_form_are_taken(export: "Export", lake: Lake, t
     assert T0 + timedelta(minutes=30) == lake.scan(LANE_SAMPLES).collect()["time"].max()
 
 
-def test_another_zone_becomes_utc(export: "Export", lake: Lake) -> None:
+def test_another_zone_becomes_utc(export: Export, lake: Lake) -> None:
     export.csv(export.lane_rows(1), time_format="%FT02:00:00+02:00")
 
     import_export(export.root, lake)
@@ -82,7 +81,7 @@ def test_another_zone_becomes_utc(export: "Export", lake: Lake) -> None:
     assert {T0} == set(lake.scan(LANE_SAMPLES).collect()["time"])
 
 
-def test_importing_twice_changes_nothing(export: "Export", lake: Lake) -> None:
+def test_importing_twice_changes_nothing(export: Export, lake: Lake) -> None:
     """Neither rows nor table versions."""
     export.parquet(export.lane_rows(), "a.parquet")
     export.csv(export.lane_rows(5).slice(24), "b.csv")
@@ -104,7 +103,7 @@ def test_importing_twice_changes_nothing(export: "Export", lake: Lake) -> None:
     assert [1, 2] == lake.scan(REPAIRS).sort("seq").collect()["seq"].to_list()
 
 
-def test_a_file_copied_under_another_name_is_taken_once(export: "Export", lake: Lake) -> None:
+def test_a_file_copied_under_another_name_is_taken_once(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows(), "a.parquet")
     export.parquet(export.lane_rows(), "b.parquet")
 
@@ -114,7 +113,7 @@ def test_a_file_copied_under_another_name_is_taken_once(export: "Export", lake: 
     assert 24 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_a_corrected_file_replaces_what_it_corrects(export: "Export", lake: Lake, tmp_path: Path) -> None:
+def test_a_corrected_file_replaces_what_it_corrects(export: Export, lake: Lake, tmp_path: Path) -> None:
     export.parquet(export.lane_rows())
     import_export(export.root, lake)
     export.parquet(export.lane_rows().with_columns(rx_power_dbm=pl.lit(-9.0)))
@@ -139,7 +138,7 @@ power = st.one_of(st.none(), st.floats(-60, 8), st.just(float("-inf")), st.just(
     st.integers(1, 50),
 )
 def test_every_reading_comes_back_with_no_light_at_the_floor(
-    export: "Export", readings: dict[tuple[int, int, int], float | None], form: str, batch: int
+    export: Export, readings: dict[tuple[int, int, int], float | None], form: str, batch: int
 ) -> None:
     rows = pl.DataFrame(
         [
@@ -175,7 +174,7 @@ def test_a_directory_that_is_not_there_or_holds_no_telemetry_is_an_error(tmp_pat
         import_export(tmp_path, lake)
 
 
-def test_progress_ends_with_everything_read(export: "Export", lake: Lake) -> None:
+def test_progress_ends_with_everything_read(export: Export, lake: Lake) -> None:
     path, seen = export.parquet(export.lane_rows()), []
 
     import_export(export.root, lake, progress=lambda file, done, total: seen.append((file, done, total)))
@@ -210,7 +209,7 @@ print(json.dumps([report.lane_samples, resource.getrusage(resource.RUSAGE_SELF).
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_export(export: "Export", tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_export(export: Export, tmp_path: Path) -> None:
     """Of four million rows more the peak may not hold more than a part: 50 million must fit in 2 GiB."""
     one = export.lane_rows(2500, ports=[f"Ethernet{i}" for i in range(50)])
     small, large = export.at(tmp_path / "small"), export.at(tmp_path / "large")
@@ -229,7 +228,7 @@ def test_memory_does_not_grow_with_the_export(export: "Export", tmp_path: Path) 
     assert large_kib < small_kib + 900 * 2**10
 
 
-def test_every_table_of_an_export_is_a_table_of_the_lake(export: "Export", lake: Lake) -> None:
+def test_every_table_of_an_export_is_a_table_of_the_lake(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     export.file("inventory.csv", "device,interface", "leaf01,Ethernet0")
 

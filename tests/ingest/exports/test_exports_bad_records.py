@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,15 +16,14 @@ from ingest.quarantine import Kind, Quarantine
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, REPAIRS, TICKETS
 from serving.cli.app import app
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 HEADER = "time,device,interface,lane,rx_power_dbm"
 
 
 @pytest.fixture(autouse=True)
-def _one_good_file(export: "Export") -> None:
+def _one_good_file(export: Export) -> None:
     export.good()
 
 
@@ -53,7 +52,7 @@ GOOD_TICKET = "T1,leaf01,Ethernet0,2026-03-01T00:00:00Z,,Laser Degradation,resea
     ],
 )
 def test_a_ticket_that_cannot_be_used_is_quarantined_with_its_line(
-    export: "Export", lake: Lake, ticket: str, kind: Kind, said: str
+    export: Export, lake: Lake, ticket: str, kind: Kind, said: str
 ) -> None:
     export.file("tickets.csv", TICKETS_HEADER, GOOD_TICKET, ticket)
 
@@ -68,7 +67,7 @@ def test_a_ticket_that_cannot_be_used_is_quarantined_with_its_line(
 
 
 @pytest.mark.parametrize("where", ["inventory", "links", "telemetry before"])
-def test_a_port_is_known_from_inventory_links_or_earlier_telemetry(export: "Export", lake: Lake, where: str) -> None:
+def test_a_port_is_known_from_inventory_links_or_earlier_telemetry(export: Export, lake: Lake, where: str) -> None:
     if where == "inventory":
         export.file("inventory.csv", "device,interface", "leaf07,e1")
     elif where == "links":
@@ -82,7 +81,7 @@ def test_a_port_is_known_from_inventory_links_or_earlier_telemetry(export: "Expo
     assert 1 == lake.scan(TICKETS).collect().height
 
 
-def test_a_quarantined_ticket_is_taken_once_its_port_is_known(export: "Export", lake: Lake) -> None:
+def test_a_quarantined_ticket_is_taken_once_its_port_is_known(export: Export, lake: Lake) -> None:
     export.file("tickets.csv", TICKETS_HEADER, "T1,leaf07,e1,2026-03-01T00:00:00Z,,,")
     import_export(export.root, lake)
     export.file("inventory.csv", "device,interface", "leaf07,e1")
@@ -91,7 +90,7 @@ def test_a_quarantined_ticket_is_taken_once_its_port_is_known(export: "Export", 
     assert 1 == lake.scan(TICKETS).collect().height
 
 
-def test_of_a_ticket_written_twice_the_last_is_taken_and_the_other_reported(export: "Export", lake: Lake) -> None:
+def test_of_a_ticket_written_twice_the_last_is_taken_and_the_other_reported(export: Export, lake: Lake) -> None:
     export.file("tickets.csv", TICKETS_HEADER, GOOD_TICKET, GOOD_TICKET.replace("reseat", "clean_connector"))
 
     report = import_export(export.root, lake)
@@ -100,7 +99,7 @@ def test_of_a_ticket_written_twice_the_last_is_taken_and_the_other_reported(expo
     assert ["clean_connector"] == lake.scan(TICKETS).collect()["action"].to_list()
 
 
-def test_an_unknown_word_becomes_other_or_null_and_is_said(export: "Export", lake: Lake) -> None:
+def test_an_unknown_word_becomes_other_or_null_and_is_said(export: Export, lake: Lake) -> None:
     export.file("tickets.csv", TICKETS_HEADER, "T1,leaf01,Ethernet0,2026-03-01T00:00:00Z,,gremlins,kick")
 
     report = import_export(export.root, lake)
@@ -111,7 +110,7 @@ def test_an_unknown_word_becomes_other_or_null_and_is_said(export: "Export", lak
     assert "'gremlins' is not one of laser_degradation" in str(report.findings[0])
 
 
-def test_a_repair_of_no_ticket_is_quarantined(export: "Export", lake: Lake) -> None:
+def test_a_repair_of_no_ticket_is_quarantined(export: Export, lake: Lake) -> None:
     export.file("tickets.csv", TICKETS_HEADER, GOOD_TICKET)
     export.file("repairs.csv", "ticket_id,seq,at", "T1,1,2026-03-01T01:00:00Z", "T9,1,2026-03-01T01:00:00Z")
 
@@ -130,7 +129,7 @@ def test_a_repair_of_no_ticket_is_quarantined(export: "Export", lake: Lake) -> N
     ],
 )
 def test_a_records_file_without_its_columns_is_refused_and_the_rest_is_kept(
-    export: "Export", lake: Lake, file: str, lines: list[str], said: str
+    export: Export, lake: Lake, file: str, lines: list[str], said: str
 ) -> None:
     export.file(file, *lines)
 
@@ -140,7 +139,7 @@ def test_a_records_file_without_its_columns_is_refused_and_the_rest_is_kept(
     assert 6 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_a_limit_that_is_no_number_is_null_and_the_module_is_kept(export: "Export", lake: Lake) -> None:
+def test_a_limit_that_is_no_number_is_null_and_the_module_is_kept(export: Export, lake: Lake) -> None:
     export.file(
         "inventory.csv",
         "device,interface,installed_at,removed_at,rx_low_warn_dbm",
@@ -156,7 +155,7 @@ def test_a_limit_that_is_no_number_is_null_and_the_module_is_kept(export: "Expor
 
 
 def test_an_import_that_died_half_way_is_completed_by_the_next(
-    export: "Export", lake: Lake, monkeypatch: pytest.MonkeyPatch
+    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lanes are committed before ports, and ports carry the transaction."""
     real = Lake.append
@@ -178,9 +177,7 @@ def test_an_import_that_died_half_way_is_completed_by_the_next(
     assert 3 == lake.scan(PORT_SAMPLES).collect().height
 
 
-def test_the_command_prints_a_report_and_ends_well_where_rows_were_only_quarantined(
-    export: "Export", home: Path
-) -> None:
+def test_the_command_prints_a_report_and_ends_well_where_rows_were_only_quarantined(export: Export, home: Path) -> None:
     export.file("tickets.csv", TICKETS_HEADER, GOOD_TICKET, "T2,leaf99,Ethernet0,2026-03-01T00:00:00Z,,,")
 
     result = CliRunner().invoke(app, ["import", str(export.root)])
@@ -190,7 +187,7 @@ def test_the_command_prints_a_report_and_ends_well_where_rows_were_only_quaranti
     assert str(home / "quarantine") in result.stdout
 
 
-def test_the_command_fails_with_one_line_where_a_file_was_refused(export: "Export", home: Path) -> None:
+def test_the_command_fails_with_one_line_where_a_file_was_refused(export: Export, home: Path) -> None:
     (export.root / "telemetry" / "cut.parquet").write_bytes(b"PAR1")
 
     result = CliRunner().invoke(app, ["import", str(export.root), "--json"])
@@ -203,7 +200,7 @@ def test_the_command_fails_with_one_line_where_a_file_was_refused(export: "Expor
     assert "telemetry/cut.parquet" == report["findings"][0]["file"]
 
 
-def test_the_lake_commands_tell_and_compact(export: "Export", home: Path) -> None:
+def test_the_lake_commands_tell_and_compact(export: Export, home: Path) -> None:
     runner = CliRunner()
     runner.invoke(app, ["import", str(export.root)])
 
@@ -223,7 +220,7 @@ def test_a_quarantine_without_cases_makes_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seq", ["99999999999", "inf", "many"])
-def test_a_sequence_number_that_is_none_is_said_and_the_repair_kept(export: "Export", lake: Lake, seq: str) -> None:
+def test_a_sequence_number_that_is_none_is_said_and_the_repair_kept(export: Export, lake: Lake, seq: str) -> None:
     export.file("tickets.csv", TICKETS_HEADER, GOOD_TICKET)
     export.file("repairs.csv", "ticket_id,seq,at,action", f"T1,{seq},2026-03-01T01:00:00Z,reseat")
 
@@ -233,7 +230,7 @@ def test_a_sequence_number_that_is_none_is_said_and_the_repair_kept(export: "Exp
     assert 1 == lake.latest(REPAIRS).collect().height
 
 
-def test_a_time_beyond_the_calendar_is_quarantined(export: "Export", lake: Lake) -> None:
+def test_a_time_beyond_the_calendar_is_quarantined(export: Export, lake: Lake) -> None:
     """Year 1 east of Greenwich was year 0 in UTC."""
     export.file("tickets.csv", TICKETS_HEADER, GOOD_TICKET, "T2,leaf01,Ethernet0,0001-01-01T00:00:00+02:00,,,")
 

@@ -1,7 +1,7 @@
 """Bad telemetry of an export: a clear line that names file, place and reason, and everything else kept."""
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,20 +11,19 @@ from ingest.lake import Lake
 from ingest.quarantine import EXAMPLES, Kind
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 HEADER = "time,device,interface,lane,rx_power_dbm"
 
 
 @pytest.fixture(autouse=True)
-def _one_good_file(export: "Export") -> None:
+def _one_good_file(export: Export) -> None:
     export.good()
 
 
 @pytest.mark.parametrize("keep", [0, 3, 200, -20], ids=["empty", "three bytes", "footer gone", "tail gone"])
-def test_a_truncated_parquet_file_is_named_and_the_others_are_kept(export: "Export", lake: Lake, keep: int) -> None:
+def test_a_truncated_parquet_file_is_named_and_the_others_are_kept(export: Export, lake: Lake, keep: int) -> None:
     whole = (export.root / "telemetry" / "good.parquet").read_bytes()
     (export.root / "telemetry" / "cut.parquet").write_bytes(whole[:keep])
     export.file("inventory.csv", "device,interface", "leaf01,Ethernet0")
@@ -37,7 +36,7 @@ def test_a_truncated_parquet_file_is_named_and_the_others_are_kept(export: "Expo
 
 
 def test_a_file_damaged_in_the_middle_is_not_recorded_as_taken(
-    export: "Export", lake: Lake, monkeypatch: pytest.MonkeyPatch
+    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read before the damage stays; a repaired file is read whole, and no reading counts twice."""
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 1000)
@@ -58,7 +57,7 @@ def test_a_file_damaged_in_the_middle_is_not_recorded_as_taken(
     assert 6000 == lake.latest(LANE_SAMPLES).filter(pl.col("interface") == "Ethernet0").collect().height
 
 
-def test_rows_of_a_csv_with_a_naive_time_are_refused_with_file_and_line(export: "Export", lake: Lake) -> None:
+def test_rows_of_a_csv_with_a_naive_time_are_refused_with_file_and_line(export: Export, lake: Lake) -> None:
     export.file(
         "telemetry/n.csv",
         HEADER,
@@ -74,7 +73,7 @@ def test_rows_of_a_csv_with_a_naive_time_are_refused_with_file_and_line(export: 
     assert 7 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_a_parquet_file_with_naive_times_is_refused_as_a_whole(export: "Export", lake: Lake) -> None:
+def test_a_parquet_file_with_naive_times_is_refused_as_a_whole(export: Export, lake: Lake) -> None:
     export.good().with_columns(pl.col("time").dt.replace_time_zone(None)).write_parquet(
         export.root / "telemetry/n.parquet"
     )
@@ -95,7 +94,7 @@ def test_a_parquet_file_with_naive_times_is_refused_as_a_whole(export: "Export",
         ("1970-01-01T00:00:10Z", "not a time between 2000 and 2100"),
     ],
 )
-def test_a_row_without_a_usable_time_is_left_out(export: "Export", lake: Lake, time: str, said: str) -> None:
+def test_a_row_without_a_usable_time_is_left_out(export: Export, lake: Lake, time: str, said: str) -> None:
     export.file("telemetry/t.csv", HEADER, f"{time},leaf02,e1,1,-3", "2026-03-02T00:00:00Z,leaf02,e1,1,-3")
 
     report = import_export(export.root, lake)
@@ -117,7 +116,7 @@ def test_a_row_without_a_usable_time_is_left_out(export: "Export", lake: Lake, t
         ("2026-03-02T00:00:00Z,leaf02,e1,1,-3,7", "not 5 cells, as the header has"),
     ],
 )
-def test_a_row_that_names_no_lane_is_left_out(export: "Export", lake: Lake, row: str, said: str) -> None:
+def test_a_row_that_names_no_lane_is_left_out(export: Export, lake: Lake, row: str, said: str) -> None:
     export.file("telemetry/r.csv", HEADER, "2026-03-02T00:00:00Z,leaf02,e1,2,-3", row)
 
     report = import_export(export.root, lake)
@@ -126,7 +125,7 @@ def test_a_row_that_names_no_lane_is_left_out(export: "Export", lake: Lake, row:
     assert 7 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_a_line_is_counted_right_after_lines_that_were_skipped(export: "Export", lake: Lake) -> None:
+def test_a_line_is_counted_right_after_lines_that_were_skipped(export: Export, lake: Lake) -> None:
     export.file("telemetry/r.csv", HEADER, "too,few", "2026-03-02T00:00Z,a,e,1,-3", "x", "2026-03-02T00:00Z,a,e,99,-3")
 
     report = import_export(export.root, lake)
@@ -149,7 +148,7 @@ def test_a_line_is_counted_right_after_lines_that_were_skipped(export: "Export",
     ],
 )
 def test_a_value_no_module_can_give_becomes_null_and_a_glitch(
-    export: "Export", lake: Lake, column: str, value: float
+    export: Export, lake: Lake, column: str, value: float
 ) -> None:
     first = pl.int_range(pl.len()) == 0
     export.good(**{"tx_power_dbm": pl.lit(1.0), column: pl.when(first).then(value).otherwise(0.5)})
@@ -162,7 +161,7 @@ def test_a_value_no_module_can_give_becomes_null_and_a_glitch(
     assert ([None], 6) == (glitched[column].to_list(), lake.scan(LANE_SAMPLES).collect().height)
 
 
-def test_a_bias_above_what_two_bytes_hold_is_kept(export: "Export", lake: Lake) -> None:
+def test_a_bias_above_what_two_bytes_hold_is_kept(export: Export, lake: Lake) -> None:
     """CMIS modules multiply the register by 2 or 4."""
     export.good(tx_bias_ma=pl.lit(136.8))
 
@@ -171,7 +170,7 @@ def test_a_bias_above_what_two_bytes_hold_is_kept(export: "Export", lake: Lake) 
 
 
 @pytest.mark.parametrize("word", ["", "N/A", "nan", "NULL", "-"])
-def test_a_missing_value_is_null_and_nothing_to_report(export: "Export", lake: Lake, word: str) -> None:
+def test_a_missing_value_is_null_and_nothing_to_report(export: Export, lake: Lake, word: str) -> None:
     export.file("telemetry/v.csv", f"{HEADER},oper_up,crc_errors", f"2026-03-02T00:00:00Z,leaf02,e1,1,{word},up,12.0")
 
     report = import_export(export.root, lake)
@@ -181,7 +180,7 @@ def test_a_missing_value_is_null_and_nothing_to_report(export: "Export", lake: L
     assert (True, 12) == (row["oper_up"], row["crc_errors"])
 
 
-def test_a_word_where_a_number_belongs_is_null_and_reported(export: "Export", lake: Lake) -> None:
+def test_a_word_where_a_number_belongs_is_null_and_reported(export: Export, lake: Lake) -> None:
     export.file("telemetry/v.csv", f"{HEADER},voltage_v", "2026-03-02T00:00:00Z,leaf02,e1,1,nil,3.3")
 
     report = import_export(export.root, lake)
@@ -200,9 +199,7 @@ def test_a_word_where_a_number_belongs_is_null_and_reported(export: "Export", la
     ],
     ids=["empty", "no time", "not UTF-8", "binary"],
 )
-def test_a_file_that_is_no_telemetry_is_refused_by_name(
-    export: "Export", lake: Lake, content: bytes, said: str
-) -> None:
+def test_a_file_that_is_no_telemetry_is_refused_by_name(export: Export, lake: Lake, content: bytes, said: str) -> None:
     (export.root / "telemetry" / "x.csv").write_bytes(content)
 
     report = import_export(export.root, lake)
@@ -211,7 +208,7 @@ def test_a_file_that_is_no_telemetry_is_refused_by_name(
     assert 6 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_unknown_columns_are_said_and_left_out(export: "Export", lake: Lake) -> None:
+def test_unknown_columns_are_said_and_left_out(export: Export, lake: Lake) -> None:
     export.good(colour=pl.lit("red"))
     export.file("inventory.csv", "device,interface,rack", "leaf01,Ethernet0,R7")
 
@@ -224,7 +221,7 @@ def test_unknown_columns_are_said_and_left_out(export: "Export", lake: Lake) -> 
     assert report.quarantine is None
 
 
-def test_the_quarantine_is_bounded_and_counts_all(export: "Export", lake: Lake) -> None:
+def test_the_quarantine_is_bounded_and_counts_all(export: Export, lake: Lake) -> None:
     rows = [f"2026-03-02T00:00:00Z,leaf02,e{i},1,99" for i in range(1000)]
     export.file("telemetry/v.csv", HEADER, *rows)
 
@@ -237,7 +234,7 @@ def test_the_quarantine_is_bounded_and_counts_all(export: "Export", lake: Lake) 
     assert ("telemetry/v.csv:2", "99") == (lines[0]["where"], lines[0]["raw"])
 
 
-def test_a_column_that_stands_twice_is_refused_by_name(export: "Export", lake: Lake) -> None:
+def test_a_column_that_stands_twice_is_refused_by_name(export: Export, lake: Lake) -> None:
     """Which of the two is meant nobody can tell."""
     export.file("telemetry/twice.csv", f"{HEADER},rx_power_dbm", "2026-03-02T00:00:00Z,leaf02,e0,1,-2,-3")
 
@@ -249,7 +246,7 @@ def test_a_column_that_stands_twice_is_refused_by_name(export: "Export", lake: L
     assert 6 == lake.scan(LANE_SAMPLES).collect().height
 
 
-def test_a_column_of_lists_where_a_number_belongs_is_refused(export: "Export", lake: Lake) -> None:
+def test_a_column_of_lists_where_a_number_belongs_is_refused(export: Export, lake: Lake) -> None:
     export.good(rx_power_dbm=pl.lit([-2.0, -3.0])).write_parquet(export.root / "telemetry" / "lists.parquet")
     export.good()
 

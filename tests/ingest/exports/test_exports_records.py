@@ -1,19 +1,18 @@
 """Inventory, links, tickets and maintenance of an export; what changed makes a new version."""
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import LINKS, MAINTENANCE, MODULES, TICKETS
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def test_a_ticket_that_was_closed_since_makes_a_new_version_and_the_others_do_not(export: "Export", lake: Lake) -> None:
+def test_a_ticket_that_was_closed_since_makes_a_new_version_and_the_others_do_not(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     head = "ticket_id,device,interface,opened_at,closed_at,failure_type"
     other = "T2,leaf01,Ethernet8,2026-03-02 00:00:00+00:00,,"
@@ -30,7 +29,7 @@ def test_a_ticket_that_was_closed_since_makes_a_new_version_and_the_others_do_no
     assert 3 == lake.scan(TICKETS).collect().height
 
 
-def test_a_ticket_changed_there_and_back_is_as_it_was(export: "Export", lake: Lake) -> None:
+def test_a_ticket_changed_there_and_back_is_as_it_was(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     for summary in ("one", "two", "one"):
         export.file(
@@ -43,7 +42,7 @@ def test_a_ticket_changed_there_and_back_is_as_it_was(export: "Export", lake: La
     assert ["one"] == lake.latest(TICKETS).collect()["summary"].to_list()
 
 
-def test_limits_may_be_written_short_and_an_infinite_one_is_none(export: "Export", lake: Lake) -> None:
+def test_limits_may_be_written_short_and_an_infinite_one_is_none(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     export.file(
         "inventory.csv",
@@ -63,7 +62,7 @@ def test_limits_may_be_written_short_and_an_infinite_one_is_none(export: "Export
     )
 
 
-def test_links_get_their_site_and_their_shared_risks(export: "Export", lake: Lake) -> None:
+def test_links_get_their_site_and_their_shared_risks(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     export.file(
         "links.csv", "site,a_device,a_interface,z_device,z_interface,shared_risk", "fra1,a,e0,z,e1,trunk7;panel2"
@@ -80,7 +79,7 @@ def test_links_get_their_site_and_their_shared_risks(export: "Export", lake: Lak
     )
 
 
-def test_maintenance_is_announced_when_it_starts_unless_said(export: "Export", lake: Lake) -> None:
+def test_maintenance_is_announced_when_it_starts_unless_said(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows())
     export.file("maintenance.csv", "device,start,end", "leaf01,2026-03-01T00:00Z,2026-03-01T01:00Z")
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,13 +11,12 @@ from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
-if TYPE_CHECKING:
-    from tests.ingest.exports.conftest import Export
+Export = Any  # of conftest.py
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def test_copper_without_dom_makes_port_samples_only(export: "Export", lake: Lake) -> None:
+def test_copper_without_dom_makes_port_samples_only(export: Export, lake: Lake) -> None:
     nothing = [pl.lit(None, pl.Float64).alias(name) for name in ("tx_power_dbm", "rx_power_dbm", "tx_bias_ma")]
     export.parquet(export.lane_rows().with_columns(*nothing, pre_fec_ber=pl.lit(None, pl.Float64)))
 
@@ -27,7 +26,7 @@ def test_copper_without_dom_makes_port_samples_only(export: "Export", lake: Lake
     assert 6 == lake.scan(PORT_SAMPLES).collect().height
 
 
-def test_a_ber_that_a_lane_says_is_the_lanes_though_all_say_the_same(export: "Export", lake: Lake) -> None:
+def test_a_ber_that_a_lane_says_is_the_lanes_though_all_say_the_same(export: Export, lake: Lake) -> None:
     """What a row means may not hang on the rows around it: features take the worst of lanes and port."""
     export.parquet(export.lane_rows().with_columns(pre_fec_ber=pl.lit(1e-7)))
 
@@ -37,7 +36,7 @@ def test_a_ber_that_a_lane_says_is_the_lanes_though_all_say_the_same(export: "Ex
     assert [1e-7] * 24 == lake.scan(LANE_SAMPLES).collect()["pre_fec_ber"].to_list()
 
 
-def test_a_ber_of_the_port_beside_its_lanes_is_the_ports(export: "Export", lake: Lake) -> None:
+def test_a_ber_of_the_port_beside_its_lanes_is_the_ports(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows().with_columns(port_pre_fec_ber=pl.lit(3e-6)))
 
     import_export(export.root, lake)
@@ -46,7 +45,7 @@ def test_a_ber_of_the_port_beside_its_lanes_is_the_ports(export: "Export", lake:
     assert 24 == lake.scan(LANE_SAMPLES).collect()["pre_fec_ber"].count()
 
 
-def test_a_ber_of_lane_0_is_the_ports(export: "Export", lake: Lake) -> None:
+def test_a_ber_of_lane_0_is_the_ports(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows(lanes=1).with_columns(lane=pl.lit(0, pl.Int8)))
 
     import_export(export.root, lake)
@@ -56,7 +55,7 @@ def test_a_ber_of_lane_0_is_the_ports(export: "Export", lake: Lake) -> None:
     assert {0} == set(lake.scan(LANE_SAMPLES).collect()["lane"])
 
 
-def test_a_flag_of_one_lane_is_up_at_the_port(export: "Export", lake: Lake) -> None:
+def test_a_flag_of_one_lane_is_up_at_the_port(export: Export, lake: Lake) -> None:
     export.parquet(export.lane_rows(1).with_columns(rx_los=pl.col("lane") == 3, tx_fault=pl.lit(None, pl.Boolean)))
 
     import_export(export.root, lake)
@@ -68,7 +67,7 @@ def test_a_flag_of_one_lane_is_up_at_the_port(export: "Export", lake: Lake) -> N
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 @pytest.mark.parametrize("group", [3, 1000])
 def test_the_shape_of_the_file_does_not_matter(
-    export: "Export", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, group: int
+    export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, group: int
 ) -> None:
     """By time, by port or lane by lane, in batches of any size, in row groups of any size: the same samples."""
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", batch)
@@ -85,7 +84,7 @@ def test_the_shape_of_the_file_does_not_matter(
 
 
 def test_a_flag_that_the_next_batch_tells_is_up_too(
-    export: "Export", lake: Lake, monkeypatch: pytest.MonkeyPatch
+    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch may end within a reading, or within a sweep whose lanes do not stand together."""
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
@@ -97,7 +96,7 @@ def test_a_flag_that_the_next_batch_tells_is_up_too(
 
 
 def test_rows_of_one_time_without_end_are_not_held_back_for_ever(
-    export: "Export", lake: Lake, monkeypatch: pytest.MonkeyPatch
+    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
     monkeypatch.setattr("ingest.export_split._HELD_ROWS", 5)
@@ -108,7 +107,7 @@ def test_rows_of_one_time_without_end_are_not_held_back_for_ever(
     assert (160, 20) == (lake.scan(LANE_SAMPLES).collect().height, lake.scan(PORT_SAMPLES).collect().height)
 
 
-def test_types_that_another_tool_wrote_are_cast(export: "Export", lake: Lake) -> None:
+def test_types_that_another_tool_wrote_are_cast(export: Export, lake: Lake) -> None:
     """pandas gives integers with gaps as floats, flags as 0 and 1, names as categories, times as nanoseconds."""
     export.parquet(
         export.lane_rows().with_columns(
