@@ -57,6 +57,11 @@ class Fact:
     def values(self, look: Look) -> Floats:
         return FACTS[self.name][1](look)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether it is of the records alone: they are looked at as a whole, tiles device by device."""
+        return self.name != "lanes"
+
 
 FACTS: Final[dict[str, tuple[str, Callable[[Look], Floats]]]] = {
     "age_days": (

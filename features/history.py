@@ -1,7 +1,7 @@
 """What happened to each port, as numbers at times: installations, touches, tickets, links; nothing later counts."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
@@ -23,7 +23,6 @@ PortName = tuple[str, str, str]
 
 _NEIGHBOUR_TOUCH: Final = timedelta(hours=48)
 _LONG_AGO_H: Final = 24.0 * 365
-_WEEK_H: Final = 7 * 24
 
 
 def _seconds(times: Iterable[datetime]) -> Floats64:
@@ -38,11 +37,20 @@ class History:
         cube: whose ports these are, row by row.
         fleet: records; whatever they say of later than a time is not used for it.
         at: the times, ascending.
+        swapped_s: what `Cube.swapped_s` says of all ports that anybody asks for; the cube's own where not given.
     """
 
     cube: Cube
     fleet: Fleet
     at: Sequence[datetime]
+    swapped_s: Mapping[PortName, Sequence[float]] | None = None
+
+    def on(self, cube: Cube) -> "History":
+        """The same records seen from the ports of another cube; what does not hang on the ports is shared."""
+        other = replace(self, cube=cube)
+        shared = ("at_s", "ends", "table", "_swaps")
+        other.__dict__.update({name: self.__dict__[name] for name in shared if name in self.__dict__})
+        return other
 
     @cached_property
     def at_s(self) -> Floats64:
@@ -135,9 +143,8 @@ class History:
             .iter_rows()
         ):
             times.setdefault((site, device, interface), []).append(when.timestamp())
-        names = list(self.cube.port_of)
-        for p, hour in _changes(self.cube.serials):
-            times.setdefault(names[p], []).append((self.cube.start + hour + 1) * 3600.0)  # known when it ends
+        for name, read in (self.cube.swapped_s if self.swapped_s is None else self.swapped_s).items():
+            times.setdefault(name, []).extend(read)
         return times
 
     @cached_property
@@ -224,14 +231,3 @@ def _times_of(names: list[str], times: list[float]) -> dict[str, list[float]]:
     for name, when in zip(names, times, strict=True):
         found.setdefault(name, []).append(when)
     return found
-
-
-def _changes(serials: NDArray[np.int32]) -> Iterable[tuple[int, int]]:
-    """Port and hour of every serial that differs from one read at most a week before.
-
-    What was read longer ago may lie before the cube, and then no look from a later time would know of the change.
-    """
-    for p, row in enumerate(serials):
-        seen = np.flatnonzero(row >= 0)
-        changed = (np.diff(row[seen]) != 0) & (np.diff(seen) <= _WEEK_H)
-        yield from ((p, int(hour)) for hour in seen[1:][changed])

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["lines", "medians", "of_lanes", "windows"]
+__all__ = ["lines", "medians", "of_lanes", "scatter", "windows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -150,6 +150,15 @@ def of_lanes(values: Float32s, owner: Ints, ports: int, kind: int) -> Float32s:
                 if count[k]:
                     out[p, k] = total[k] / count[k]
                 total[k], count[k] = 0.0, 0.0
+    return out
+
+
+@njit(cache=True, nogil=True)
+def scatter(values: Floats, row: Ints, column: Ints, rows: int, columns: int) -> Floats:
+    """Shape (rows, columns): values at their places, NaN where there is none; of those of one place the last."""
+    out = np.full((rows, columns), np.nan, values.dtype)
+    for i in range(values.shape[0]):
+        out[row[i], column[i]] = values[i]
     return out
 
 

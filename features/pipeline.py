@@ -37,7 +37,7 @@ from features.fleet import Fleet
 from features.history import History
 from features.look import REACH, Look, series_of
 
-__all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "hourly"]
+__all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "heard", "hourly"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -189,8 +189,7 @@ class FeaturePipeline:
         own = np.empty((view.cube.ports.height, view.at.size, len(self.features)), np.float32)
         for j, feature in enumerate(self.features):
             own[:, :, j] = feature.values(view)
-        rows = np.fmax(view.state("rows", _RECENT_H), view.worst("rx", view.lane_sum("rows", _RECENT_H), "max"))
-        return Block(view.cube, view.history, own, np.nan_to_num(rows), self)
+        return Block(view.cube, view.history, own, heard(view), self)
 
     def transform(self, source: LakeTiles, fleet: Fleet, at: datetime | Sequence[datetime]) -> pl.DataFrame:
         """One row a port that has spoken lately and time, with the features as columns.
@@ -209,6 +208,12 @@ class FeaturePipeline:
             )
             frames.append(keys.hstack(pl.DataFrame(block.matrix(port, time), schema=list(self.names))))
         return pl.concat(frames).sort(*PORT, "time")
+
+
+def heard(view: Look) -> Floats:
+    """Shape (ports, times): samples of the newest hours, 0 where a port is silent."""
+    rows = np.fmax(view.state("rows", _RECENT_H), view.worst("rx", view.lane_sum("rows", _RECENT_H), "max"))
+    return np.nan_to_num(rows)
 
 
 def _link_segments(fleet: Fleet, at: Sequence[datetime]) -> Iterator[list[datetime]]:

@@ -15,10 +15,26 @@ from models.artifact import Artifact
 from models.base import ACTION_OF, FAULTS, HORIZONS_H
 from models.explain import reasons
 
-__all__ = ["ALARM_COLUMNS", "Alarm", "Diagnosis", "alarm_frame", "alarm_id", "diagnose_all", "expected_window"]
+__all__ = [
+    "ALARM_COLUMNS",
+    "KINDS",
+    "Alarm",
+    "Diagnoses",
+    "Diagnosis",
+    "alarm_frame",
+    "alarm_id",
+    "diagnose_all",
+    "diagnoses",
+    "expected_window",
+]
 
 Floats = NDArray[np.float32]
 PortName = tuple[str, str, str]
+
+KINDS: Final = tuple(dict.fromkeys(fault.failure_type for fault in FAULTS))
+"""Every failure type that a model tells apart, in the order of `FAULTS`."""
+_SUSPECT: Final = {fault.failure_type: fault.suspect for fault in FAULTS}
+_UNITS: Final = tuple(dict.fromkeys((fault.suspect, fault.here) for fault in FAULTS))
 
 _TOLD: Final = 0.35
 """A fault unit less probable than this is not named."""
@@ -114,25 +130,78 @@ def diagnose_all(artifact: Artifact, block: Block, ports: NDArray[np.int64], tim
         ports: shape (n,), rows of the block's cube, each of a port that speaks.
         time: index of the history's times.
     """
+    found = diagnoses(artifact, block, ports, time)
+    return [found.of(i) for i in range(ports.shape[0])]
+
+
+@dataclass(frozen=True)
+class Diagnoses:
+    """What is likely to be wrong with the links of n ports, column by column; see `Diagnosis`.
+
+    Attributes:
+        near, far: the port itself, and the other end (None where it is not known).
+        kind: shape (n,), index into `KINDS`.
+        types: shape (n, kinds).
+        fiber: shape (n,), whether the suspect is the fibre.
+        here: shape (n,), whether the suspect is at the port's own end.
+        probability: shape (n,), of the suspect.
+        reasons: of each, strongest first.
+    """
+
+    near: list[PortName]
+    far: list[PortName | None]
+    kind: NDArray[np.int64]
+    types: NDArray[np.float64]
+    fiber: NDArray[np.bool_]
+    here: NDArray[np.bool_]
+    probability: NDArray[np.float64]
+    reasons: list[list[str]]
+
+    def suspect(self, i: int) -> str:
+        """``module``, ``fiber`` or ``unknown``."""
+        named = "fiber" if self.fiber[i] else "module"
+        return named if self.probability[i] >= _TOLD else "unknown"
+
+    def action(self, i: int) -> Action:
+        """What usually cures it."""
+        return ACTION_OF.get(KINDS[self.kind[i]], Action.NONE)
+
+    def ends(self, i: int) -> tuple[PortName, PortName | None]:
+        """The suspect end and the other one."""
+        near, far = self.near[i], self.far[i]
+        return (near, far) if self.here[i] or far is None else (far, near)
+
+    def of(self, i: int) -> Diagnosis:
+        """All of one port."""
+        return Diagnosis(
+            KINDS[self.kind[i]],
+            dict(zip(KINDS, self.types[i].tolist(), strict=True)),
+            self.suspect(i),
+            float(self.probability[i]),
+            *self.ends(i),
+            self.action(i),
+            tuple(self.reasons[i]),
+        )
+
+
+def diagnoses(artifact: Artifact, block: Block, ports: NDArray[np.int64], time: int) -> Diagnoses:
+    """As `diagnose_all`, for many ports at once."""
     model, rows = artifact.model, block.matrix(ports, np.full(ports.shape[0], time))
-    seen = model.predict(rows, model.names).fault
-    why = reasons(model, rows)
-    named = []
-    for port, fault, words in zip(ports.tolist(), seen, why, strict=True):
-        near = block.cube.ports.row(port)
-        named.append(_named(fault, near, block.history.ends.get(near, ("", None, None))[1], tuple(words)))
-    return named
-
-
-def _named(seen: Floats, near: PortName, far: PortName | None, why: tuple[str, ...]) -> Diagnosis:
-    types: dict[FailureType, float] = {}
-    units: dict[tuple[str, bool], float] = {}
-    for fault, p in zip(FAULTS, seen.tolist(), strict=True):
-        types[fault.failure_type] = types.get(fault.failure_type, 0.0) + p
-        units[fault.suspect, fault.here] = units.get((fault.suspect, fault.here), 0.0) + p
-    (suspect, here), p = max(units.items(), key=lambda item: item[1])
-    kind = max((f.failure_type for f in FAULTS if f.suspect == suspect), key=types.__getitem__)
-    end, peer = (near, far) if here or far is None else (far, near)
-    return Diagnosis(
-        kind, types, suspect if p >= _TOLD else "unknown", p, end, peer, ACTION_OF.get(kind, Action.NONE), why
+    seen = model.fault(rows).astype(np.float64)
+    types, units = np.zeros((ports.shape[0], len(KINDS))), np.zeros((ports.shape[0], len(_UNITS)))
+    for fault, p in zip(FAULTS, seen.T, strict=True):
+        types[:, KINDS.index(fault.failure_type)] += p
+        units[:, _UNITS.index((fault.suspect, fault.here))] += p
+    best = units.argmax(axis=1)
+    of_unit = np.array([[_SUSPECT[kind] == suspect for kind in KINDS] for suspect, _ in _UNITS])
+    near = list(block.cube.ports[ports].iter_rows())
+    return Diagnoses(
+        near,
+        [block.history.ends.get(name, ("", None, None))[1] for name in near],
+        np.where(of_unit[best], types, -1.0).argmax(axis=1),
+        types,
+        np.array([suspect == "fiber" for suspect, _ in _UNITS])[best],
+        np.array([here for _, here in _UNITS])[best],
+        np.take_along_axis(units, best[:, None], axis=1)[:, 0],
+        reasons(model, rows),
     )

@@ -48,12 +48,21 @@ def reasons(model: JointModel, rows: Floats) -> list[list[str]]:
     """
     if rows.shape[0] == 0:
         return []
-    shares = model.contributions(rows)
+    shares, line_of = _once_each(model, rows)
     stems = [name.split("_", 1)[0] for name in model.link_names]
     causes = list(dict.fromkeys(CAUSES[stem] for stem in stems if stem in CAUSES))
-    grouped = np.zeros((rows.shape[0], len(causes)))
+    grouped = np.zeros((shares.shape[0], len(causes)))
     for j, stem in enumerate(stems):
         if stem in CAUSES:
             grouped[:, causes.index(CAUSES[stem])] += shares[:, j]
     order = np.argsort(-grouped, axis=1)[:, :_SAID]
-    return [[causes[k] for k in best if line[k] > 0] for line, best in zip(grouped, order, strict=True)]
+    said = [[causes[k] for k in best if line[k] > 0] for line, best in zip(grouped, order, strict=True)]
+    return [list(said[i]) for i in line_of]
+
+
+def _once_each(model: JointModel, rows: Floats) -> tuple[NDArray[np.float64], list[int]]:
+    """Contributions of rows that differ, and which of them is each row's: both ends of a link are explained once."""
+    view = np.ascontiguousarray(model.link_view(rows))
+    line = view.view(np.dtype((np.void, view.dtype.itemsize * view.shape[1]))).ravel()
+    _, first, which = np.unique(line, return_index=True, return_inverse=True)
+    return model.contributions(rows[first]), which.ravel().tolist()

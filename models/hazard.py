@@ -104,6 +104,14 @@ class JointModel:
         rows = boosting.in_order(rows, names, self.names)
         return Prediction(self._risk(self.link_view(rows), self._fitted()), self._fault(rows))
 
+    def risk(self, rows: Floats) -> Floats:
+        """Shape (n, horizons): the risks that `predict` gives, for rows with columns as `names`."""
+        return self._risk(self.link_view(rows), self._fitted())
+
+    def fault(self, rows: Floats) -> Floats:
+        """Shape (n, faults): what `predict` says fails, for rows with columns as `names`."""
+        return self._fault(rows)
+
     def predict_unseen(self, rows: Floats, link: NDArray[np.object_]) -> Floats:
         """Risks by the boosters that have not seen each row's link: what a new link would get.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from features.cube import PORT, LakeTiles
 from features.fleet import Fleet
 from features.pipeline import Block, FeaturePipeline
-from models.alarm import Alarm, alarm_id, diagnose_all, expected_window
+from models.alarm import Alarm, Diagnosis, alarm_id, diagnose_all, expected_window
 from models.artifact import Artifact
 from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H, Change, Scored, Standing, Verb, calm_storms
@@ -57,8 +57,7 @@ class LinkRisks:
 def link_risks(artifact: Artifact, block: Block) -> LinkRisks:
     """Risk of every link that speaks, at every time of a block; in order of time."""
     time, port = np.nonzero(block.first.T)
-    names = artifact.model.names
-    return LinkRisks(port, time, artifact.model.predict(block.matrix(port, time), names).risk)
+    return LinkRisks(port, time, artifact.model.risk(block.matrix(port, time)))
 
 
 @dataclass(frozen=True)
@@ -195,11 +194,13 @@ def links_of(block: Block) -> set[str]:
     return {link for link, *_ in block.history.ends.values()} | set(block.history.links)
 
 
-def make_alarm(artifact: Artifact, block: Block, risks: LinkRisks, i: int, level: str) -> Alarm:
-    """The alarm on the link of row `i`: its diagnosis, suspect end and expected window."""
+def make_alarm(
+    artifact: Artifact, block: Block, risks: LinkRisks, i: int, level: str, found: Diagnosis | None = None
+) -> Alarm:
+    """The alarm on the link of row `i`: its diagnosis (made where it is not at hand), suspect end, expected window."""
     port, time = int(risks.port[i]), int(risks.time[i])
     at, risk = block.history.at[time], risks.risk[i]
-    found = diagnose_all(artifact, block, np.array([port]), time)[0]
+    found = found or diagnose_all(artifact, block, np.array([port]), time)[0]
     begin, end = expected_window(at, risk)
     site, device, interface = found.end
     return Alarm(

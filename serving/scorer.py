@@ -7,23 +7,25 @@ between the two is mended by the next run, and a reader never sees a run whose s
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features.cube import LakeTiles
+from features.cube import PORT
+from features.engine import Engine
 from features.fleet import Fleet
-from features.pipeline import Block, FeaturePipeline
+from features.pipeline import Block
+from features.shards import fleet_block
 from ingest.errors import ModelError
 from ingest.lake import Lake
 from ingest.schema import SCORES, Action, FailureType
-from models.alarm import Alarm, Diagnosis, diagnose_all
+from models.alarm import KINDS, Alarm, Diagnoses, Diagnosis, diagnoses
 from models.artifact import Artifact
 from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H, Policy, Scored, Standing, Verb, calm_storms
-from models.walk import LinkRisks, Work, ends_of, link_risks, links_of, make_alarm, serial_at, touched_at
+from models.walk import LinkRisks, Work, ends_of, link_risks, links_of, make_alarm, touched_at
 from serving.alarms import AlarmRecord, Applied, Clear, ScoreRun
 from serving.errors import RunOrderError
 from serving.store import AlarmStore
@@ -34,6 +36,7 @@ Floats = NDArray[np.float32]
 PortName = tuple[str, str, str]
 
 _RISK: Final = f"risk_{ALARM_HORIZON_H}h"
+_SILENT: Final = "no telemetry in the last six hours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ def score_fleet(
     artifact: Artifact,
     at: datetime,
     *,
+    engine: Engine | None = None,
     check: Callable[[], None] = lambda: None,
+    progress: Callable[[float], None] | None = None,
 ) -> Scoring:
     """Score every module at a time, raise, renew and clear alarms.
 
@@ -66,7 +71,9 @@ def score_fleet(
         store: open and migrated.
         artifact: the champion.
         at: whole hour.
+        engine: where features are computed; this process where not given. Its memory bounds how much at once.
         check: called before something is written; raises where the right to write was lost.
+        progress: called with the fraction of the features done.
 
     Raises:
         ModelError: the model was trained on what came after `at`, or no module spoke lately.
@@ -83,14 +90,14 @@ def score_fleet(
         raise ModelError(msg)
     started = datetime.now(UTC)
     fleet = Fleet.load(lake)
-    blocks = list(FeaturePipeline().blocks(LakeTiles(lake), fleet, [at]))
-    if not blocks or not blocks[0].present.any():
+    block = fleet_block(lake, fleet, at, engine=engine, progress=progress)
+    if block is None or not block.present.any():
         msg = f"no module has sent telemetry in the six hours before {at.isoformat()}: there is nothing to score"
         raise ModelError(msg)
-    block = blocks[0]
     risks = link_risks(artifact, block)
-    scores = _scores(artifact, block, risks, fleet, at)
-    history = _history(lake, block, at)
+    spoken = np.flatnonzero(block.present[:, 0])
+    found = diagnoses(artifact, block, spoken, 0)
+    scores = _scores(artifact, block, risks, found, fleet, at)
     check()
     lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
     known = scores.filter(pl.col("status") == "scored")
@@ -104,61 +111,73 @@ def score_fleet(
         modules_unknown=scores.height - known.height,
         newest_data_at=newest,
     )
-    raised, updated, cleared, held = _decide(artifact, block, risks, history, store.open_alarms(), Work.of(fleet), at)
+    place = {port: i for i, port in enumerate(spoken.tolist())}
+    now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
+    raised, updated, cleared, held = _decide(now, lake, store.open_alarms())
     check()
     return Scoring(run, store.apply(run, raised, updated, cleared), held)
 
 
-def _history(lake: Lake, block: Block, at: datetime) -> dict[str, list[Scored]]:
-    """The scores of each link on the day before, oldest first."""
+@dataclass(frozen=True)
+class _Now:
+    """What is known at the time that is scored."""
+
+    artifact: Artifact
+    block: Block
+    risks: LinkRisks
+    diagnosis: Callable[[int], Diagnosis]
+    work: Work
+    at: datetime
+
+    def alarm(self, i: int, level: str) -> Alarm:
+        """The alarm on the link of row `i` of the risks."""
+        found = self.diagnosis(int(self.risks.port[i]))
+        return make_alarm(self.artifact, self.block, self.risks, i, level, found)
+
+
+def _history(lake: Lake, block: Block, links: set[str], at: datetime) -> dict[str, list[Scored]]:
+    """The scores of some links on the day before, oldest first."""
+    ports = np.flatnonzero([link in links for link in block.history.links])
     columns = ["site", "device", "interface", "time", _RISK]
     rows = lake.latest(SCORES, since=at - timedelta(days=1), until=at, columns=columns).collect()
+    rows = rows.join(block.cube.ports[ports], on=PORT, how="semi")
     rows = rows.filter(pl.col("time") > at - timedelta(days=1), pl.col(_RISK).is_not_null()).sort("time")
-    link_of = dict(zip(block.cube.port_of, block.history.links, strict=True))
     found: dict[str, dict[datetime, float]] = {}
     for site, device, interface, time, risk in rows.iter_rows():
-        if link := link_of.get((site, device, interface)):
-            found.setdefault(link, {})[time] = risk
+        link = block.history.links[block.cube.port_of[site, device, interface]]
+        found.setdefault(link, {})[time] = risk
     return {link: [Scored(time, risk) for time, risk in scores.items()] for link, scores in found.items()}
 
 
 def _decide(
-    artifact: Artifact,
-    block: Block,
-    risks: LinkRisks,
-    history: Mapping[str, list[Scored]],
-    standing: Sequence[AlarmRecord],
-    work: Work,
-    at: datetime,
+    now: _Now, lake: Lake, standing: Sequence[AlarmRecord]
 ) -> tuple[list[AlarmRecord], list[AlarmRecord], list[Clear], int]:
-    policy, column = artifact.policy, HORIZONS_H.index(ALARM_HORIZON_H)
+    policy, block, at = now.artifact.policy, now.block, now.at
     held = {alarm.link_id: alarm for alarm in standing}
+    links = [block.history.links[port] for port in now.risks.port.tolist()]
+    risk = now.risks.risk[:, HORIZONS_H.index(ALARM_HORIZON_H)].tolist()
+    # A link without an alarm whose risk is low gets none, whatever its history.
+    rows = [i for i, link in enumerate(links) if link in held or risk[i] >= policy.watch]
+    history = _history(lake, block, {links[i] for i in rows}, at) if rows else {}
     raises: dict[str, tuple[int, str]] = {}
     updated, cleared = [], []
-    for i, port in enumerate(risks.port.tolist()):
-        link = block.history.links[port]
-        alarm = held.get(link)
-        scores = [*history.get(link, []), Scored(at, float(risks.risk[i, column]))]
+    for i in rows:
+        alarm, port = held.get(links[i]), int(now.risks.port[i])
         change = policy.decide(
-            scores,
+            [*history.get(links[i], []), Scored(at, risk[i])],
             Standing(alarm.raised_at, alarm.level) if alarm else None,
-            busy=work.busy(ends_of(block, port), at),
+            busy=now.work.busy(ends_of(block, port), at),
             touched_at=touched_at(block, port, 0),
         )
         if change is not None and change.verb is Verb.RAISE:
-            raises[link] = (i, change.level)
+            raises[links[i]] = (i, change.level)
         elif change is not None and change.verb is Verb.CLEAR and alarm:
             cleared.append(Clear(alarm_id=alarm.alarm_id, at=at, why=change.why))
         elif alarm:
-            level = change.level if change else alarm.level
-            updated.append(_renewed(alarm, make_alarm(artifact, block, risks, i, level)))
-    cleared += _unheard(policy, held, {block.history.links[port] for port in risks.port}, links_of(block), at)
-    stormy = calm_storms(policy, {link: ends_of(block, int(risks.port[i])) for link, (i, _) in raises.items()})
-    raised = [
-        _record(make_alarm(artifact, block, risks, i, level))
-        for link, (i, level) in raises.items()
-        if link not in stormy
-    ]
+            updated.append(_renewed(alarm, now.alarm(i, change.level if change else alarm.level)))
+    cleared += _unheard(policy, held, set(links), links_of(block), at)
+    stormy = calm_storms(policy, {link: ends_of(block, int(now.risks.port[i])) for link, (i, _) in raises.items()})
+    raised = [_record(now.alarm(i, level)) for link, (i, level) in raises.items() if link not in stormy]
     return raised, updated, cleared, len(stormy)
 
 
@@ -184,76 +203,44 @@ def _renewed(before: AlarmRecord, now: Alarm) -> AlarmRecord:
     return AlarmRecord(**{**values, **kept})
 
 
-def _scores(artifact: Artifact, block: Block, risks: LinkRisks, fleet: Fleet, at: datetime) -> pl.DataFrame:
+def _scores(
+    artifact: Artifact, block: Block, risks: LinkRisks, found: Diagnoses, fleet: Fleet, at: datetime
+) -> pl.DataFrame:
     """A row of the table ``scores`` for every module known or heard."""
-    of_link = {block.history.links[port]: i for i, port in enumerate(risks.port.tolist())}
-    spoken = np.flatnonzero(block.present[:, 0])
-    diagnoses = dict(zip(spoken.tolist(), diagnose_all(artifact, block, spoken, 0), strict=True))
-    age = _age_s(block, at)
-    rows = [
-        _scored(artifact, block, port, risks.risk[of_link[block.history.links[port]]], diagnoses[port], age[port], at)
-        for port in spoken.tolist()
-    ]
-    heard = {block.cube.ports.row(port) for port in spoken.tolist()}
-    rows += [
-        _unknown(artifact, name, at, serial)
-        for *port, serial in fleet.as_of(at).in_cages().select("site", "device", "interface", "serial").iter_rows()
-        if (name := tuple(port)) not in heard
-    ]
-    return pl.DataFrame(rows, schema=pl.from_arrow(SCORES.schema.empty_table()).schema)  # type: ignore[union-attr]
+    schema = pl.from_arrow(SCORES.schema.empty_table()).schema  # type: ignore[union-attr]  # a table becomes a frame
+    scored = _scored(block, risks, found, at)
+    silent = fleet.as_of(at).in_cages().select(*PORT, "serial").join(scored, on=PORT, how="anti", maintain_order="left")
+    silent = silent.with_columns(
+        status=pl.lit("unknown"), action=pl.lit(str(Action.NONE)), reasons=pl.lit([_SILENT], dtype=pl.List(pl.String))
+    )
+    rows = pl.concat([scored, silent], how="diagonal_relaxed").with_columns(
+        time=pl.lit(at), received_at=pl.lit(datetime.now(UTC)), model_version=pl.lit(artifact.version)
+    )
+    return rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
-def _scored(
-    artifact: Artifact, block: Block, port: int, risk: Floats, found: Diagnosis, age_s: float, at: datetime
-) -> dict[str, Any]:
-    site, device, interface = block.cube.ports.row(port)
-    far = block.history.ends.get((site, device, interface), ("", None, None))[1]
-    return {
-        **_key(artifact, (site, device, interface), at),
-        "serial": serial_at(block, (site, device, interface), 0),
-        "status": "scored",
-        **{f"risk_{hours}h": float(r) for hours, r in zip(HORIZONS_H, risk, strict=True)},
-        "failure_type": str(found.failure_type),
-        "type_probabilities": {str(kind): found.types.get(kind, 0.0) for kind in FailureType},
-        "suspect": found.suspect,
-        "suspect_device": found.end[1],
-        "suspect_interface": found.end[2],
-        "suspect_probability": found.probability,
-        "action": str(found.action),
-        "reasons": list(found.reasons),
-        "peer_device": far[1] if far else None,
-        "peer_interface": far[2] if far else None,
-        "data_age_s": age_s,
-    }
-
-
-def _unknown(artifact: Artifact, name: tuple[Any, ...], at: datetime, serial: str | None) -> dict[str, Any]:
-    return {
-        **_key(artifact, name, at),
-        "serial": serial,
-        "status": "unknown",
-        "action": str(Action.NONE),
-        "reasons": ["no telemetry in the last six hours"],
-    }
-
-
-def _key(artifact: Artifact, name: tuple[Any, ...], at: datetime) -> dict[str, Any]:
-    site, device, interface = name
-    return {
-        "time": at,
-        "received_at": datetime.now(UTC),
-        "site": site,
-        "device": device,
-        "interface": interface,
-        "model_version": artifact.version,
-    }
-
-
-def _age_s(block: Block, at: datetime) -> list[float]:
-    """Of each port the age of its newest reading before `at`."""
-    last = block.cube.states["last_s"]
-    hours = np.arange(last.shape[1])
-    newest = np.where(np.isnan(last), -1, hours).max(axis=1)
-    taken = np.take_along_axis(last, np.maximum(newest, 0)[:, None], axis=1)[:, 0]
-    stamp = (block.cube.start + newest) * 3600.0 + np.nan_to_num(taken)
-    return [float(at.timestamp() - s) for s in stamp]
+def _scored(block: Block, risks: LinkRisks, found: Diagnoses, at: datetime) -> pl.DataFrame:
+    """Those of the modules that speak, in the order of the cube."""
+    spoken, history = np.flatnonzero(block.present[:, 0]), block.history
+    of_link = {history.links[port]: i for i, port in enumerate(risks.port.tolist())}
+    risk = risks.risk[[of_link[history.links[port]] for port in spoken.tolist()]]
+    serials = pl.concat([history.table.frame["serial"], pl.Series([None], dtype=pl.String)])
+    suspects = [found.ends(i)[0] for i in range(spoken.size)]
+    nowhere = ("", None, None)
+    types = {kind: pl.lit(found.types[:, KINDS.index(kind)] if kind in KINDS else 0.0) for kind in FailureType}
+    return block.cube.ports[spoken].with_columns(
+        serials[history.installation[spoken, 0]].alias("serial"),
+        pl.lit("scored").alias("status"),
+        *(pl.Series(f"risk_{hours}h", risk[:, k]) for k, hours in enumerate(HORIZONS_H)),
+        pl.Series("failure_type", [str(KINDS[kind]) for kind in found.kind.tolist()], pl.String),
+        pl.struct(p.alias(str(kind)) for kind, p in types.items()).alias("type_probabilities"),
+        pl.Series("suspect", [found.suspect(i) for i in range(spoken.size)], pl.String),
+        pl.Series("suspect_device", [device for _, device, _ in suspects], pl.String),
+        pl.Series("suspect_interface", [interface for _, _, interface in suspects], pl.String),
+        pl.Series("suspect_probability", found.probability),
+        pl.Series("action", [str(found.action(i)) for i in range(spoken.size)], pl.String),
+        pl.Series("reasons", found.reasons, pl.List(pl.String)),
+        pl.Series("peer_device", [(far or nowhere)[1] for far in found.far], pl.String),
+        pl.Series("peer_interface", [(far or nowhere)[2] for far in found.far], pl.String),
+        pl.Series("data_age_s", at.timestamp() - block.cube.newest_s[spoken]),
+    )

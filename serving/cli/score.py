@@ -4,12 +4,13 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
+from features.tile_tables import LANE_TILES, PORT_TILES
 from ingest.errors import BusyError
 from ingest.lake import Lake
 from models.registry import Registry
@@ -28,6 +29,10 @@ BUSY: Final = 75
 """Exit code where another run is at it: EX_TEMPFAIL of sysexits.h, "try again later"."""
 
 
+_A_SAMPLE: Final = 5
+"""Tiles that are read in the time in which one is made of a sample, about."""
+
+
 def run(
     *,
     at: datetime | None,
@@ -43,7 +48,7 @@ def run(
         at: as of when; its minutes are cut off.
         as_json: answer for machines.
         metrics_textfile: for node_exporter's textfile collector; replaced whole.
-        compute: where tiles are made.
+        compute: where tiles and features are made.
 
     Raises:
         ModelError: no champion, or nothing to score.
@@ -70,8 +75,16 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
         last = store.latest_run()
         if last is None or last.at < hour:
             fresh_tiles(lake, step, compute)
-        with step(f"scoring at {hour:%Y-%m-%d %H:%M}Z"):
-            return score_fleet(lake, store, artifact, hour, check=check)
+        with (
+            step(f"scoring at {hour:%Y-%m-%d %H:%M}Z") as progress,
+            compute.engine(_tiles(lake, hour) // _A_SAMPLE) as engine,
+        ):
+            return score_fleet(lake, store, artifact, hour, engine=engine, check=check, progress=progress)
+
+
+def _tiles(lake: Lake, hour: datetime) -> int:
+    since = hour - timedelta(days=14)
+    return sum(file.rows for table in (LANE_TILES, PORT_TILES) for file in lake.files(table, since=since, until=hour))
 
 
 def _tell(done: Scoring, *, as_json: bool) -> None:

@@ -55,8 +55,9 @@ def test_hours_without_a_tile_are_nan(tmp_path: Path, lane_rows: Rows, port_rows
 
     ((cube, _),) = _cubes(lake, 6)
 
-    assert [False, False, True, False, False, False] == (~np.isnan(cube.lanes["rx_mean"][0])).tolist()
-    assert [False, False, False, True, False, False] == (~np.isnan(cube.states["rows"][0])).tolist()
+    assert hour_index(_hour(2)) == cube.start
+    assert [True, False, False, False] == (~np.isnan(cube.lanes["rx_mean"][0])).tolist()
+    assert [False, True, False, False] == (~np.isnan(cube.states["rows"][0])).tolist()
 
 
 def test_late_tiles_are_invisible_before_their_receipt_and_seen_from_then_on(
@@ -82,7 +83,7 @@ def test_a_tile_received_at_the_very_time_is_seen(tmp_path: Path, lane_rows: Row
 
     (first, _), (second, _) = _cubes(lake, 2, 3)
 
-    assert (3, 4) == (first.lanes["rows"][0, 4], second.lanes["rows"][0, 4])
+    assert (3, 4) == (first.lanes["rows"][0, 0], second.lanes["rows"][0, 0])
 
 
 def test_of_several_late_versions_the_newest_known_one_is_seen(
@@ -93,7 +94,7 @@ def test_of_several_late_versions_the_newest_known_one_is_seen(
 
     cubes = _cubes(lake, 1, 2, 3, 4)
 
-    assert [1, 2, 3, 4] == [int(cube.lanes["rows"][0, 5]) for cube, _ in cubes]
+    assert [1, 2, 3, 4] == [int(cube.lanes["rows"][0, 0]) for cube, _ in cubes]
 
 
 def test_of_on_time_versions_the_one_appended_last_is_seen(tmp_path: Path, lane_rows: Rows, quarters: Quarters) -> None:
