@@ -276,9 +276,8 @@ class Lake:
 
 def _is_one_of(devices: Collection[Device]) -> pl.Expr:
     """A filter that row groups' statistics can be held against."""
-    if len(devices) == 1:
-        ((site, device),) = devices
-        return (pl.col("site") == site) & (pl.col("device") == device)
-    names = [device for _, device in devices]
-    pairs = [{"site": site, "device": device} for site, device in devices]
-    return pl.col("device").is_in(names) & pl.struct("site", "device").is_in(pairs)
+    of_site: dict[str, list[str]] = {}
+    for site, device in devices:
+        of_site.setdefault(site, []).append(device)
+    each = [(pl.col("site") == site) & pl.col("device").is_in(names) for site, names in of_site.items()]
+    return pl.any_horizontal(each) if each else pl.lit(value=False)

@@ -30,10 +30,11 @@ __all__ = ["PREFIX", "Partition", "SortedFile", "add", "delete_file", "exchange"
 PREFIX: Final = "compacted-"
 """Names of sorted files begin so; before ``part-``, so that of one moment they come first in commit order."""
 
-ROW_GROUP_ROWS: Final = 262_144
-"""Between 128 k and 512 k: statistics that prune for a few devices, and too few groups to weigh in the footer."""
+ROW_GROUP_ROWS: Final = 131_072
+"""The least of 128 k to 512 k: a reader of one port reads half as much as with 256 k, and files are no larger."""
 
 _ZSTD_LEVEL: Final = 3
+_FEW: Final = 0.15  # distinct values by rows; benchmarks/lake.py prints what comes of it
 _EXCHANGE: Final = "forelight:exchange"  # a transaction of Delta, by which it tells two exchanges at once
 Partition = tuple[date | None, int | None]
 """Day and bucket."""
@@ -121,11 +122,11 @@ class SortedFile:
         self.path = f"{folders}{prefix}{uuid4()}.zstd.parquet"
         self.rows = 0
         self._stats = _Stats(table)
-        self._waiting: list[pa.Table] = []
+        self._waiting = [table.schema.empty_table()]
+        self._writer: pq.ParquetWriter | None = None
 
     def __enter__(self) -> Self:
         self._out = file_system(self._handle).open_output_stream(self.path)
-        self._writer = pq.ParquetWriter(self._out, self._table.schema, **_options(self._table.schema))
         return self
 
     def __exit__(
@@ -134,7 +135,8 @@ class SortedFile:
         try:
             if error is None:
                 self._write(sum(rows.num_rows for rows in self._waiting))
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
             self._out.close()
         except BaseException:
             delete_file(self._handle, self.path)
@@ -148,14 +150,18 @@ class SortedFile:
         self._stats.add(rows)
         self._waiting.append(rows)
         waiting = sum(part.num_rows for part in self._waiting)
-        self._write(waiting - waiting % ROW_GROUP_ROWS)
+        if waiting >= ROW_GROUP_ROWS:
+            self._write(waiting - waiting % ROW_GROUP_ROWS)
 
     def _write(self, count: int) -> None:
         """Write whole row groups; the rest waits for the next slice."""
-        if count:
-            rows = pa.concat_tables(self._waiting)
-            self._writer.write_table(rows.slice(0, count), row_group_size=ROW_GROUP_ROWS)
-            self._waiting = [rows.slice(count)]
+        if not count and self._writer is not None:
+            return
+        rows = pa.concat_tables(self._waiting)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._out, rows.schema, **_options(rows.slice(0, ROW_GROUP_ROWS)))
+        self._writer.write_table(rows.slice(0, count), row_group_size=ROW_GROUP_ROWS)
+        self._waiting = [rows.slice(count)]
 
     def action(self, *, new_data: bool) -> AddAction:
         """The log entry that adds the closed file: with new rows, or with rows that other files had."""
@@ -170,15 +176,20 @@ class SortedFile:
         )
 
 
-def _options(schema: pa.Schema) -> dict[str, object]:
-    """Writer options: in sorted series, times and counters are small steps, readings few distinct values."""
-    steps = [f.name for f in schema if pa.types.is_timestamp(f.type) or f.type == pa.int64()]
-    noise = [f.name for f in schema if f.type == pa.float64()]
+def _options(rows: pa.Table) -> dict[str, object]:
+    """Writer options that suit some rows of sorted series.
+
+    Times and counters are small steps. Readings are few distinct values where the device rounds them, as most do: a
+    dictionary takes half of what byte streams take. Where it does not, the dictionary would only be carried along.
+    """
+    steps = [f.name for f in rows.schema if pa.types.is_timestamp(f.type) or f.type == pa.int64()]
+    floats = [f.name for f in rows.schema if pa.types.is_floating(f.type)]
+    noise = [name for name in floats if pc.count_distinct(rows[name]).as_py() > _FEW * rows.num_rows]
     encodings = dict.fromkeys(steps, "DELTA_BINARY_PACKED") | dict.fromkeys(noise, "BYTE_STREAM_SPLIT")
     return {
         "compression": "zstd",
         "compression_level": _ZSTD_LEVEL,
-        "use_dictionary": [f.name for f in schema if f.name not in encodings],
+        "use_dictionary": [name for name in rows.schema.names if name not in encodings],
         "column_encoding": encodings,
         "write_page_checksum": True,
     }
