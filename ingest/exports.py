@@ -245,16 +245,13 @@ class _Import:
 
 
 def _arrow(frames: list[pl.DataFrame]) -> pa.Table:
-    """The rows, their names as small dictionaries: the table's strings are made of those several times faster."""
-    rows = pl.concat(frames, how="diagonal").to_arrow(compat_level=pl.CompatLevel.oldest())
-    return pa.table({name: _short(rows.column(name)) for name in rows.column_names})
+    """The rows in one piece, names as plain text: made of them piece by piece by the lake they cost twice as much."""
+    rows = pl.concat(frames, how="diagonal", rechunk=True).to_arrow(compat_level=pl.CompatLevel.oldest())
+    return pa.table({name: _plain(rows.column(name).combine_chunks()) for name in rows.column_names})
 
 
-def _short(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_dictionary(column.type):
-        return column
-    codes = [pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(pa.string())) for part in column.chunks]
-    return pa.chunked_array(codes, pa.dictionary(column.type.index_type, pa.string()))
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary.cast(pa.string()).take(column.indices) if pa.types.is_dictionary(column.type) else column
 
 
 def _sha256(path: Path) -> str:
