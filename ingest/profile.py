@@ -195,11 +195,10 @@ def load_profile(name: str) -> Profile:
 
 def profiles_for(sys_object_id: str) -> list[Profile]:
     """The profiles to try on a device, the best first: by the longest fitting prefix, then the standard's own MIB."""
-    fitting = [
-        (len(prefix), profile)
-        for profile in map(load_profile, profiles())
-        for prefix in profile.sys_object_id
-        if f"{sys_object_id}.".startswith(f"{prefix}.")
-    ]
-    best = [profile for _, profile in sorted(fitting, key=lambda pair: -pair[0])]
+    fits: list[tuple[int, Profile]] = []
+    for profile in map(load_profile, profiles()):
+        lengths = [len(prefix) for prefix in profile.sys_object_id if f"{sys_object_id}.".startswith(f"{prefix}.")]
+        if lengths:
+            fits.append((max(lengths), profile))
+    best = [profile for _, profile in sorted(fits, key=lambda fit: -fit[0])]
     return [*best, *([] if any(p.name == FALLBACK for p in best) else [load_profile(FALLBACK)])]

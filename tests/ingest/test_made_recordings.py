@@ -57,6 +57,13 @@ def test_a_device_is_read_by_the_profile_that_its_recording_is_named_after(walk:
     assert walk.parent.name == _replayed(walk).map.profile
 
 
+def test_what_runs_on_a_switch_of_fs_is_tried_in_turn() -> None:
+    """FS sells switches of three makers; only some models of BDCOM's are known by number."""
+    known, other = (profiles_for(f"1.3.6.1.4.1.52642.1.{model}.0") for model in (458, 9999))
+    assert [profile.name for profile in known] == ["bdcom", "fs_centec", "ruijie", "entity_sensor"]
+    assert [profile.name for profile in other] == ["fs_centec", "ruijie", "bdcom", "entity_sensor"]
+
+
 @walks
 def test_every_value_is_the_expected_one_and_there_is_no_other(walk: Path) -> None:
     expected = {
