@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from features.cube import LakeTiles
+from features.engine import Engine, Here
 from features.fleet import Fleet
 from features.labels import censoring, failure_events
 from features.pipeline import Block, FeaturePipeline, hourly
@@ -79,16 +80,40 @@ class TrainingData:
     times: Sequence[datetime]
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """Some of the times that are learnt from, with what became of the links."""
+
+    lake: str
+    until: datetime
+    first: datetime
+    times: Sequence[datetime]
+    events: pl.DataFrame
+    censored: pl.DataFrame
+
+
+def _rows_of(piece: _Piece) -> tuple[list[RiskSet], list[EveryHour]]:
+    """What is learnt from a piece: a pure function of what the lake holds."""
+    pipeline, lake = FeaturePipeline(), Lake(piece.lake)
+    model = JointModel(pipeline.names, pipeline.signs)
+    parts, hourly_parts = [], []
+    for block in pipeline.blocks(LakeTiles(lake), Fleet.load(lake).as_of(piece.until), piece.times):
+        known = outcomes(block, piece.events, piece.censored, piece.until)
+        parts.append(risk_set(block, known))
+        hourly_parts.append(_every_hour(block, known, piece.first, model))
+    return parts, hourly_parts
+
+
 def training_data(
-    lake: Lake, until: datetime, model: JointModel, progress: Callable[[float], None] = lambda _: None
+    lake: Lake, until: datetime, progress: Callable[[float], None] = lambda _: None, engine: Engine | None = None
 ) -> TrainingData:
     """Rows at risk from everything that was known at `until`.
 
     Args:
         lake: telemetry, tiles, records.
         until: whole hour.
-        model: the unfitted model, whose view of a link the policy is fitted on.
         progress: called with the fraction done.
+        engine: where features are computed, piece by piece; this process where not given.
 
     Raises:
         ModelError: there is too little telemetry before `until`.
@@ -97,23 +122,18 @@ def training_data(
     fleet = Fleet.load(lake).as_of(until)
     events = failure_events(fleet, lake.scan(PORT_SAMPLES, until=until).filter(pl.col("received_at") <= until))
     censored = censoring(fleet, events)
-    pipeline = FeaturePipeline()
     hours = int(_PIECE / timedelta(hours=1))
-    pieces = [times[i : i + hours] for i in range(0, len(times), hours)]
-    parts, hourly_parts = [], []
-    for i, piece in enumerate(pieces):
-        for block in pipeline.blocks(LakeTiles(lake), fleet, piece, _part(progress, i, len(pieces))):
-            known = outcomes(block, events, censored, until)
-            parts.append(risk_set(block, known))
-            hourly_parts.append(_every_hour(block, known, times[0], model))
-    rows = stack(parts)
+    starts = range(0, len(times), hours)
+    pieces = [_Piece(lake.uri, until, times[0], times[i : i + hours], events, censored) for i in starts]
+    made: dict[datetime, tuple[list[RiskSet], list[EveryHour]]] = {}
+    for piece, result in (engine or Here()).run(_rows_of, pieces):
+        made[piece.times[0]] = result
+        progress(len(made) / len(pieces))
+    in_order = [made[piece.times[0]] for piece in pieces]
+    hourly_parts = [part for _, parts in in_order for part in parts]
+    rows = stack(part for parts, _ in in_order for part in parts)
     every = EveryHour(*(np.concatenate([getattr(p, f.name) for p in hourly_parts]) for f in fields(EveryHour)))
     return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times)
-
-
-def _part(progress: Callable[[float], None], i: int, of: int) -> Callable[[float], None]:
-    """Progress of the i-th of several equal parts."""
-    return lambda done: progress((i + done) / of)
 
 
 def _times(lake: Lake, until: datetime) -> list[datetime]:
@@ -169,20 +189,26 @@ def unseen_risks(data: TrainingData, model: JointModel) -> Unseen:
     return Unseen(risk, healthy, wait, per_link)
 
 
-def train(lake: Lake, until: datetime, progress: Callable[[str, float], None] = lambda _step, _done: None) -> Artifact:
+def train(
+    lake: Lake,
+    until: datetime,
+    progress: Callable[[str, float], None] = lambda _step, _done: None,
+    engine: Engine | None = None,
+) -> Artifact:
     """A model and its policy from everything that was known at `until`.
 
     Args:
         lake: telemetry, tiles up to date, records.
         until: whole hour.
         progress: called with a step's name and the fraction of it done.
+        engine: where features are computed; this process where not given.
 
     Raises:
         ModelError: too little telemetry or no failure before `until`.
     """
     pipeline = FeaturePipeline()
     model = JointModel(pipeline.names, pipeline.signs)
-    data = training_data(lake, until, model, lambda done: progress("features", done))
+    data = training_data(lake, until, lambda done: progress("features", done), engine)
     progress("model", 0.0)
     model.fit(data.rows, data.fault)
     progress("model", 1.0)

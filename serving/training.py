@@ -9,7 +9,7 @@ import polars as pl
 from features.tiles import samples_waiting, update_tiles
 from ingest.errors import ModelError
 from ingest.lake import Lake
-from ingest.schema import PORT_SAMPLES
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from models.artifact import Artifact
 from models.train import train
 from serving.compute import Compute
@@ -44,12 +44,20 @@ def fresh_tiles(lake: Lake, step: Step, compute: Compute = Compute()) -> None:  
         update_tiles(lake, progress=progress, engine=engine)
 
 
-def trained(lake: Lake, until: datetime, step: Step) -> Artifact:
+def trained(lake: Lake, until: datetime, step: Step, compute: Compute | None = None) -> Artifact:
     """A model of everything known at `until`; tiles are up to date.
+
+    Args:
+        lake: telemetry, tiles and records.
+        until: whole hour.
+        step: shows progress.
+        compute: where features are computed; this process where not given.
 
     Raises:
         ModelError: too little telemetry, or no failure to learn from.
     """
     with step(f"training until {until:%Y-%m-%d %H:%M}Z") as progress:
+        rows = sum(file.rows for file in lake.files(LANE_SAMPLES, until=until)) if compute else 0
         shares = {"features": (0.0, 0.7), "model": (0.7, 0.25), "alarm policy": (0.95, 0.05)}
-        return train(lake, until, lambda name, done: progress(shares[name][0] + shares[name][1] * done))
+        with (compute or Compute()).engine(rows) as engine:
+            return train(lake, until, lambda name, done: progress(shares[name][0] + shares[name][1] * done), engine)

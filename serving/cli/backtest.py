@@ -54,7 +54,7 @@ def run(  # noqa: PLR0913 - the options of the command
         msg = f"the lake holds no telemetry from {start.isoformat()} to {end.isoformat()}: nothing to walk through"
         raise ModelError(msg)
     fresh_tiles(lake, step, compute)
-    artifact = trained(lake, train_until, step)
+    artifact = trained(lake, train_until, step, compute)
     fleet = Fleet.load(lake)
     walk = walked(lake, fleet, artifact, (start, end), every_h, step)
     frame = alarm_frame(walk.alarms)

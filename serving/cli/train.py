@@ -25,7 +25,7 @@ def run(*, until: datetime | None, name: str, as_json: bool, compute: Compute = 
     lake = Lake(settings.lake_uri)
     at = (until or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
     fresh_tiles(lake, step, compute)
-    artifact = trained(lake, at, step)
+    artifact = trained(lake, at, step, compute)
     with step("MLflow"):
         registry = Registry(settings.tracking_uri, settings.artifact_root, name)
         version = registry.log(artifact, {"healthy_module_weeks": artifact.policy.healthy_weeks})

@@ -36,7 +36,7 @@ def _fleet(fleet_lake: Lake) -> Fleet:
 @pytest.fixture(name="data", scope="session")
 def _data(fleet_lake: Lake, train_until: datetime, pipeline: FeaturePipeline) -> TrainingData:
     """What is learnt from as of `train_until`."""
-    return training_data(fleet_lake, train_until, JointModel(pipeline.names, pipeline.signs))
+    return training_data(fleet_lake, train_until)
 
 
 @pytest.fixture(name="quick", scope="session")

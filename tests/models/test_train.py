@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from features.engine import Pool
 from features.fleet import Fleet
 from features.pipeline import FeaturePipeline
 from features.tiles import LANE_TILES, PORT_TILES
@@ -174,6 +175,19 @@ class TestTooLittle:
             train(lake, data.times[-1])
 
 
+@pytest.mark.slow
+def test_rows_do_not_depend_on_who_computes_them(fleet_lake: Lake, data: TrainingData) -> None:
+    """To the bit, from a pool whose pieces come in any order."""
+    told: list[float] = []
+    with Pool(2) as pool:
+        pooled = training_data(fleet_lake, data.times[-1], told.append, pool)
+
+    assert np.array_equal(data.rows.rows, pooled.rows.rows, equal_nan=True)
+    assert np.array_equal(data.every_hour.rows, pooled.every_hour.rows, equal_nan=True)
+    assert data.rows.place.equals(pooled.rows.place)
+    assert 1.0 == told[-1]
+
+
 def test_what_came_after_until_changes_nothing(fleet_lake: Lake, data: TrainingData, tmp_path: Path) -> None:
     """The same rows, to the bit, from a lake in which the rest has not been received yet."""
     until = data.times[-1]
@@ -184,8 +198,7 @@ def test_what_came_after_until_changes_nothing(fleet_lake: Lake, data: TrainingD
     for name in ("modules", "links", "tickets", "repairs", "maintenance"):
         lake.append(TABLES[name], getattr(known, name))
 
-    pipeline = FeaturePipeline()
-    cut = training_data(lake, until, JointModel(pipeline.names, pipeline.signs))
+    cut = training_data(lake, until)
 
     assert np.array_equal(data.rows.rows, cut.rows.rows, equal_nan=True)
     assert np.array_equal(data.rows.weight, cut.rows.weight)
