@@ -1,0 +1,147 @@
+"""Tiles and what befalls whoever makes them: kill -9 at any point, a full disk, a week of late data."""
+
+import errno
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from features.tiles import LANE_TILES, PORT_TILES, update_tiles
+from ingest.errors import ForelightError
+from ingest.lake import Lake
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
+
+Rows = Callable[..., pl.DataFrame]
+Quarters = Callable[[datetime, int], list[datetime]]
+
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DAYS = 8
+KILLS = 30
+
+
+def _fill(lake: Lake, lane_rows: Rows, port_rows: Rows, times: list[datetime]) -> None:
+    for device in ("leaf01", "leaf02"):
+        rx = [-2.0 - 0.01 * (i % 17) for i in range(len(times))]
+        lake.append(LANE_SAMPLES, lane_rows(times, device=device, rx_power_dbm=rx))
+        lake.append(PORT_SAMPLES, port_rows(times, device=device, link_flaps=[i // 7 for i in range(len(times))]))
+
+
+def _tiles(lake: Lake) -> tuple[pl.DataFrame, ...]:
+    tables = (LANE_TILES, PORT_TILES)
+    return tuple(lake.scan(table).collect().sort(*table.key, "received_at", "rows") for table in tables)
+
+
+@pytest.mark.slow
+def test_tiles_survive_kills_at_any_point(tmp_path: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters) -> None:
+    """Thirty updates are killed: what is there is right and there once, and the last one makes what is missing."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["features.tiles"])
+    expected = Lake(str(tmp_path / "expected"))
+    _fill(expected, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+    update_tiles(expected, now=NOW)
+    rng, kills, lives = random.Random(5), 0, 0
+    lake = Lake(str(tmp_path / "lake0"))
+    _fill(lake, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+    while kills < KILLS:
+        worker = context.Process(target=update_tiles, args=(lake,), kwargs={"now": NOW})
+        worker.start()
+        worker.join(rng.uniform(0.05, 2.0))
+        if worker.exitcode is None:
+            worker.kill()
+            worker.join()
+            kills += 1
+        else:
+            assert 0 == worker.exitcode
+            lives += 1
+            _assert_tiles(expected, lake)
+            lake = Lake(str(tmp_path / f"lake{lives}"))
+            _fill(lake, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+        for whole, part, table in zip(_tiles(expected), _tiles(lake), (LANE_TILES, PORT_TILES), strict=True):
+            assert 0 == part.join(whole, on=part.columns, how="anti", nulls_equal=True).height
+            assert part.height == part.select(table.key).n_unique()
+
+    update_tiles(lake, now=NOW)
+
+    _assert_tiles(expected, lake)
+
+
+def _assert_tiles(expected: Lake, lake: Lake) -> None:
+    for whole, made in zip(_tiles(expected), _tiles(lake), strict=True):
+        assert_frame_equal(whole, made, check_exact=True)
+
+
+@pytest.fixture(name="small_disk")
+def _small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False, capture_output=True)
+    if made.returncode:
+        pytest.skip("tmpfs cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_said_and_costs_nothing(
+    small_disk: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters
+) -> None:
+    """Once there is room again the tiles are as if nothing had happened."""
+    lake = Lake(str(small_disk / "lake"))
+    _fill(lake, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+    ballast = small_disk / "ballast"
+    _fill_up(ballast)
+
+    with pytest.raises((ForelightError, OSError)):
+        update_tiles(lake, now=NOW)
+
+    ballast.unlink()
+    expected = Lake(str(small_disk.parent / "expected"))
+    _fill(expected, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+    for each in (lake, expected):
+        update_tiles(each, now=NOW)
+    _assert_tiles(expected, lake)
+
+
+def _fill_up(file: Path) -> None:
+    with file.open("wb", buffering=0) as out:
+        for size in (65_536, 4_096, 64):
+            try:
+                while True:
+                    out.write(bytes(size))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+
+
+def test_a_week_of_late_data_is_seen_from_when_it_came(
+    tmp_path: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters
+) -> None:
+    """A spool of a week arrives at once, after tiles of the samples around it were made."""
+    lake = Lake(str(tmp_path / "lake"))
+    times, came = quarters(DAY, 96 * 10), DAY + timedelta(days=10, minutes=5)
+    late = [t for t in times if DAY + timedelta(days=2) <= t < DAY + timedelta(days=9)]
+    _fill(lake, lane_rows, port_rows, [t for i, t in enumerate(times) if t not in late or i % 4 == 0])
+    update_tiles(lake, now=came)
+    before = _tiles(lake)
+    missing = [t for i, t in enumerate(times) if t in late and i % 4]
+    lake.append(LANE_SAMPLES, lane_rows(missing, rx_power_dbm=-2.0, received_at=[came] * len(missing)))
+
+    assert 7 * 24 == update_tiles(lake, now=came + timedelta(hours=1))
+
+    after = lake.scan(LANE_TILES).collect()
+    assert before[0].height + 7 * 24 == after.height
+    assert_frame_equal(
+        before[0], after.filter(pl.col("received_at") < came).sort(*LANE_TILES.key, "received_at", "rows")
+    )
+    assert [4] * 7 * 24 == after.filter(pl.col("received_at") == came)["rows"].to_list()
