@@ -1,6 +1,6 @@
 """Tiles: what an hour of samples becomes, and that they are made once, whenever and however samples come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from features import tile_maker
+from features import tiles as tiles_module
+from features.cube import LakeTiles
+from features.engine import Here
 from features.fleet import polars_schema
-from features.tiles import LANE_TILES, PORT_TILES, tile_day, update_tiles
+from features.tiles import KERNEL, LANE_TILES, PORT_TILES, samples_waiting, tile_day, update_tiles
 from ingest.lake import Lake
 from ingest.lease import FileLease
-from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Quality
 
 Quarters = Callable[[datetime, int], list[datetime]]
 Rows = Callable[..., pl.DataFrame]
@@ -142,6 +146,37 @@ def test_the_order_of_samples_changes_no_tile(lane_rows: Rows, quarters: Quarter
     tiles = (tile_day(frame, LANE_TILES).sort(LANE_TILES.key) for frame in (rows, rows[order]))
 
     assert_frame_equal(*tiles, check_exact=True)
+
+
+def test_what_a_collector_marked_is_left_out_once_the_mark_is_in(lane_rows: Rows, quarters: Quarters) -> None:
+    """Rows of a poll that turned out to be a glitch come again, marked, with the next poll."""
+    times = [DAY + i * MINUTE for i in range(5)]
+    rows = lane_rows(times, rx_power_dbm=[-2.0, -2.1, 3.0, -2.0, -2.1], tx_bias_ma=40.0)
+    marked = rows[2:3].with_columns(quality=pl.lit(int(Quality.GLITCH), pl.Int16), received_at=pl.lit(times[3]))
+
+    before, after = (_one(tile_day(frame, LANE_TILES)) for frame in (rows, pl.concat([rows, marked])))
+
+    assert (5, 3.0) == (before["rx_n"], before["rx_max"])
+    assert (4, -2.0, 5, 5) == tuple(after[name] for name in ("rx_n", "rx_max", "bias_n", "rows"))
+
+
+def test_what_an_import_left_in_a_marked_row_counts(lane_rows: Rows, quarters: Quarters) -> None:
+    """It took the impossible value out, and the rest of the row is good, also where it is the hour's only one."""
+    rows = lane_rows([DAY], rx_power_dbm=-2.0, tx_bias_ma=None, quality=int(Quality.GLITCH))
+
+    tile = _one(tile_day(rows, LANE_TILES))
+
+    assert (1, -2.0, 0) == (tile["rx_n"], tile["rx_mean"], tile["bias_n"])
+
+
+def test_what_no_module_can_give_is_left_out_before_anything_is_summed(lane_rows: Rows, quarters: Quarters) -> None:
+    wrong = [1e9, -2.0, float("inf"), -2.0]
+    rows = lane_rows(quarters(DAY, 4), rx_power_dbm=wrong, tx_bias_ma=wrong, pre_fec_ber=[-1.0, 2.0, 1e-9, None])
+
+    tile = _one(tile_day(rows, LANE_TILES))
+
+    assert (2, -2.0, 0.0) == tuple(tile[f"rx_{stat}"] for stat in ("n", "mean", "m2"))
+    assert (0, 1, -9.0) == (tile["bias_n"], tile["ber_n"], tile["ber_mean"])
 
 
 # ---- late samples ----------------------------------------------------------------------------
@@ -283,6 +318,64 @@ def test_samples_appended_in_pieces_end_in_the_tiles_of_all_at_once(
     latest = (lake.latest(LANE_TILES).collect().sort(LANE_TILES.key) for lake in (whole, pieces))
 
     assert_frame_equal(*latest, check_exact=True)
+
+
+class _Watched(Here):
+    """This process, with the hours that were read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[tuple[str, float, float]] = []
+
+    def run(self, work: Any, jobs: Any) -> Iterator[Any]:
+        for part, result in super().run(work, jobs):
+            since, until = ((time - DAY) / timedelta(hours=1) for time in (part.since, part.until))
+            self.read.append((part.table, since, until))
+            yield part, result
+
+
+def test_only_hours_with_news_are_read_again(tmp_path: Path, lane_rows: Rows, quarters: Quarters) -> None:
+    """A collector's commits, one a sweep; then a late sample and the next hours."""
+    lake, times, now = Lake(str(tmp_path / "lake")), quarters(DAY, 48), DAY + timedelta(hours=12)
+    for time in times[:40]:
+        lake.append(LANE_SAMPLES, lane_rows([time], rx_power_dbm=-2.0))
+    update_tiles(lake, now=DAY + timedelta(hours=10))
+    for time in times[40:]:
+        lake.append(LANE_SAMPLES, lane_rows([time], rx_power_dbm=-2.0))
+    came = DAY + timedelta(hours=11.9)
+    lake.append(LANE_SAMPLES, lane_rows([DAY + 200 * MINUTE], rx_power_dbm=-4.0, received_at=[came]))
+    watched = _Watched()
+
+    assert 3 == update_tiles(lake, now=now, engine=watched)
+    assert [("lane_tiles", 3.0, 4.0), ("lane_tiles", 10.0, 12.0)] == watched.read
+    assert 0 == samples_waiting(lake, now=now)
+
+
+def test_an_old_day_is_read_as_a_whole(tmp_path: Path, lane_rows: Rows, quarters: Quarters) -> None:
+    lake, watched = _lake(tmp_path, lane_rows(quarters(DAY, 96))), _Watched()
+    update_tiles(lake, now=LONG_AFTER)
+    lake.append(LANE_SAMPLES, lane_rows([DAY + 200 * MINUTE], received_at=[LONG_AFTER - timedelta(days=1)]))
+
+    assert 1 == update_tiles(lake, now=LONG_AFTER, engine=watched)
+    assert [("lane_tiles", 0.0, 24.0)] == watched.read
+
+
+def test_tiles_of_other_code_are_neither_read_nor_taken_for_done(
+    tmp_path: Path, lane_rows: Rows, quarters: Quarters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = _lake(tmp_path, lane_rows(quarters(DAY, 96), rx_power_dbm=-2.0))
+    with monkeypatch.context() as other:
+        for module in (tile_maker, tiles_module):
+            other.setattr(module, "KERNEL", 1)
+        assert 24 == update_tiles(lake, now=LONG_AFTER)
+    reader, at = LakeTiles(lake), DAY + timedelta(hours=24)
+    ((before, _),) = reader.cubes([at], timedelta(hours=24))
+
+    assert [24, 0] == [update_tiles(lake, now=LONG_AFTER) for _ in range(2)]
+
+    ((after, _),) = reader.cubes([at], timedelta(hours=24))
+    assert (0, 1) == (before.lane_port.size, after.lane_port.size)
+    assert {1: 24, KERNEL: 24} == dict(lake.scan(LANE_TILES).group_by("kernel").len().collect().iter_rows())
 
 
 def test_progress_ends_at_the_whole(tmp_path: Path, lane_rows: Rows, quarters: Quarters) -> None:
