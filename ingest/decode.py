@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from ingest.devicemap import DeviceMap, Snapshot
-from ingest.entity import ENTITY_COLUMNS, INVENTORY_COLUMNS, SERIAL, Entities, Inventory
+from ingest.entity import ENTITY_COLUMNS, INVENTORY_COLUMNS, SERIAL, Entities, Inventory, ports_and_entities
 from ingest.flaps import LAST_CHANGE, STATE_CHANGES
 from ingest.interfaces import IF_COLUMNS, Interfaces
 from ingest.profile import COMMON, Profile, load_profile
@@ -126,7 +126,7 @@ def decode(cells: Mapping[str, Column], profile: Profile) -> Decoded:
 
 def discover(cells: Mapping[str, Column], profile: Profile) -> DeviceMap:
     """The map of a device; a column that was not walked counts as empty."""
-    ports, entities = Interfaces.of(cells), Entities.of(cells)
+    ports, entities = ports_and_entities(cells)
     found = [table_slots(cells, table, entities, ports) for table in profile.tables]
     sensors, modules = sensor_slots(cells, profile.sensors, entities, ports) if profile.sensors else ([], {})
     at = {name: if_index for table in found for name, if_index in table.if_index.items()}

@@ -13,7 +13,7 @@ from typing import Self
 from ingest.interfaces import Interfaces, Mention, text_of
 from ingest.transport import Cell, Column
 
-__all__ = ["ENTITY_COLUMNS", "INVENTORY_COLUMNS", "SERIAL", "Entities", "Inventory", "Place"]
+__all__ = ["ENTITY_COLUMNS", "INVENTORY_COLUMNS", "SERIAL", "Entities", "Inventory", "Place", "ports_and_entities"]
 
 _ENTRY = "1.3.6.1.2.1.47.1.1.1.1"
 _DESCR, _PARENT, _CLASS, _NAME, _FIRMWARE, SERIAL, _MAKER, _MODEL = (
@@ -33,6 +33,8 @@ _DEPTH = 6
 _LANE = re.compile(r"\blane[\s_#-]*(\d+)|\b(?:channel|chan)[\s_#-]*(\d+)|\b[rt]x[_-]?(\d+)\b(?![/.])", re.IGNORECASE)
 _PLUGGABLE = re.compile(r"transceiver|xcvr|pluggable|\boptics?\b|[qx]?sfp|\bxfp|\bosfp|\bc(fp|pak)", re.IGNORECASE)
 _SLOT = re.compile(r"\bsubslot (\d+/\d+) transceiver (\d+)\b", re.IGNORECASE)
+_SONIC_NAME = re.compile(r"Ethernet(\d+)")
+_SONIC_PORTS, _SONIC_PORT = 1_000_000_000, 100  # its ports' entPhysicalIndex, but for 100 times their ifIndex
 _BLANK = {"", "n/a", "na", "none", "unknown", "not available", "0", "-", "unspecified"}
 
 
@@ -82,6 +84,19 @@ class Entities:
             aliases=dict(_aliases(cells.get(_ALIAS, {}))),
             inventory={i: Inventory(serial.get(i), maker.get(i), model.get(i), firmware.get(i)) for i in known},
         )
+
+    def named_as_here(self, ports: Interfaces) -> Interfaces:
+        """The ports, also by the names that SONiC has here alone where IF-MIB has those on the front panel.
+
+        Its entPhysicalIndex tells the ifIndex, and so does the name: Ethernet52 is ifIndex 53. Only where both agree.
+        """
+        also: dict[str, int] = {}
+        for entity, (name, _) in self.texts.items():
+            if_index, other = divmod(entity - _SONIC_PORTS, _SONIC_PORT)
+            number = _SONIC_NAME.fullmatch(name)
+            if number and not other and if_index == int(number[1]) + 1 and if_index in ports.names:
+                also[name] = if_index
+        return ports.known_as(also)
 
     def text(self, entity: int) -> str:
         """Name and description, once where they are the same."""
@@ -157,6 +172,12 @@ class Entities:
     def _mention(self, entity: int, ports: Interfaces, prefer: int | None) -> Mention | None:
         found = [m for text in self.texts.get(entity, ()) if (m := ports.mention(text, prefer))]
         return found[0] if len({m.if_index for m in found}) == 1 else None
+
+
+def ports_and_entities(cells: Mapping[str, Column]) -> tuple[Interfaces, Entities]:
+    """Both MIBs of a poll."""
+    entities = Entities.of(cells)
+    return entities.named_as_here(Interfaces.of(cells)), entities
 
 
 def _told(text: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ingest.config import Target
 from ingest.connect import Connection, connect
 from ingest.decode import Decoded, Plan, columns_to_walk, discover
-from ingest.entity import Entities
+from ingest.entity import ports_and_entities
 from ingest.errors import AuthError, IngestError, TransportError
 from ingest.interfaces import Interfaces, text_of
 from ingest.lldp import Lldp, walk_lldp
@@ -118,7 +118,7 @@ async def _walk(connection: Connection, plan: Plan, cells: dict[str, Column], fo
 
 def _unread(cells: Mapping[str, Column], profile: Profile, decoded: Decoded) -> Iterator[str]:
     """What an operator may miss."""
-    ports, entities = Interfaces.of(cells), Entities.of(cells)
+    ports, entities = ports_and_entities(cells)
     if profile.sensors:
         yield from unread_sensors(cells, profile.sensors, entities, ports)
     for table in profile.tables:

@@ -5,7 +5,7 @@ ifIndex lives only within a poll (field_faults.md, row 56): what leaves this mod
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -73,6 +73,10 @@ class Interfaces:
                 if re.search(r"[a-z].*\d", text, re.IGNORECASE):  # "24" in a text is no port's name
                     by_text.setdefault(_norm(text), int(index))
         return cls(names, by_text)
+
+    def known_as(self, names: Mapping[str, int]) -> Self:
+        """The same ports, with further names of theirs; what IF-MIB calls something else stays that."""
+        return replace(self, by_text={_norm(name): i for name, i in names.items()} | self.by_text) if names else self
 
     def mention(self, text: str, prefer: int | None = None) -> Mention | None:
         """The one port that a text names; None where it names none or two.

@@ -214,7 +214,7 @@ class EntityDevice:
         self.cells.setdefault(column, {})[str(index)] = cell
 
     def entity(self, name: str, parent: int = 1, kind: int = _MODULE, port: int | None = None, **texts: str) -> int:
-        self._next += 1
+        self._next = int(texts.get("index", self._next + 1))
         for column, cell in ((7, name.encode()), (2, texts.get("descr", name).encode()), (4, parent), (5, kind)):
             self._put(f"{_ENT}.{column}", self._next, cell)
         if "serial" in texts:

@@ -59,6 +59,23 @@ def test_sonic_numbers_the_lane_behind_the_port(device_of: Maker) -> None:
     assert {("Ethernet0", lane, q) for lane in (1, 2) for q in ("rx_power_dbm", "tx_bias_ma")} == set(device.values())
 
 
+@pytest.mark.parametrize(
+    ("index", "name", "read"),
+    [("1000000300", "Ethernet2", True), ("1000000300", "Ethernet3", False), ("300", "Ethernet2", False)],
+)
+def test_sonic_may_name_front_panel_ports_in_if_mib_alone(device_of: Maker, index: str, name: str, read: bool) -> None:
+    """Eth1/3 of IF-MIB is Ethernet2 of ENTITY-MIB where both its number there and its name tell ifIndex 3."""
+    device = device_of("Eth1/1", "Eth1/2", "Eth1/3", "Eth1/4")
+    module = device.entity(name, kind=PORT, descr=f"QSFP28 for {name}", serial="DL1", index=index)
+    device.sensor(f"DOM Temperature Sensor for {name}", module, CELSIUS, 289)
+    device.sensor(f"DOM RX Power Sensor for {name}/2", module, WATTS, 8_728)
+
+    expected = {("Eth1/3", 0, "temperature_c"): 28.9, ("Eth1/3", 2, "rx_power_dbm"): pytest.approx(-0.59, abs=0.01)}
+
+    assert (expected if read else {}) == device.values()
+    assert read == ("Eth1/3" in device.decode().inventory)
+
+
 def test_sonic_before_it_told_containment_names_the_port_in_the_sensor_alone(device_of: Maker) -> None:
     device = device_of("Ethernet0")
     device.sensor("DOM TX Power Sensor for Ethernet0/3", 0, WATTS, 5_000)
