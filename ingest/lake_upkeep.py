@@ -39,7 +39,7 @@ def compact(
         LakeError: the lease is held or was lost, or some days could not be rewritten; the others are.
     """
     done: set[date] = set()
-    failed: list[str] = []
+    failed: dict[date, str] = {}
     with lease:
         handle = open_table(uri, table)
         for place in waiting([] if handle is None else data_files(handle), before):
@@ -57,9 +57,11 @@ def compact(
                     progress(day)
             except LakeError as error:
                 lease.check()
-                failed.append(f"{day}: {str(error).removeprefix(f'{table.name}: ')}")
+                failed.setdefault(day, str(error).removeprefix(f"{table.name}: "))
     if failed:
-        msg = f"{table.name}: {len(failed)} of {len(failed) + len(done)} days were not compacted; {failed[0]}"
+        day, reason = next(iter(failed.items()))
+        tried = len(done | failed.keys())
+        msg = f"{table.name}: {len(failed)} of {tried} days were not compacted; {day}: {reason}"
         raise LakeError(msg)
     return len(done)
 
