@@ -1,4 +1,6 @@
-"""Numba kernel of baselines: median and scatter of a sliding window, kept in order from one time to the next.
+"""Numba kernels of order statistics: baselines, medians and scatter of sliding windows, and medians of groups.
+
+Where there are several times the window is kept in order from one to the next; for a single one nothing is sorted.
 
 An order statistic depends on the values of its window alone, so a baseline is bit for bit the same
 whether the window slid there or was filled anew. Missing is NaN.
@@ -8,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["baselines"]
+__all__ = ["baselines", "medians"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,14 +34,13 @@ def _place(ordered: Floats, n: int, value: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _fill(ordered: Floats, row: Float32s, begin: int, end: int) -> int:
-    """Puts the values of the hours ``begin <= h < end`` in ascending order; how many there are."""
+def _fill(values: Floats, row: Float32s, begin: int, end: int) -> int:
+    """Puts the values of the hours ``begin <= h < end`` in a row; how many there are."""
     n = 0
     for h in range(begin, end):
         if not np.isnan(row[h]):
-            ordered[n] = row[h] + 0.0  # -0.0 and 0.0 are one value
+            values[n] = row[h] + 0.0  # -0.0 and 0.0 are one value
             n += 1
-    ordered[:n].sort()
     return n
 
 
@@ -87,6 +88,45 @@ def _centre(ordered: Floats, n: int) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
+def _median(values: Floats, n: int) -> float:
+    """Median of the first `n` values (Hoare's selection); reorders them."""
+    wanted = n // 2
+    left, right = 0, n - 1
+    while left < right:
+        pivot = values[(left + right) // 2]
+        i, j = left, right
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if wanted <= j:
+            right = j
+        elif wanted >= i:
+            left = i
+        else:
+            break
+    if n % 2:
+        return float(values[wanted])
+    below = values[0]
+    for i in range(1, wanted):
+        below = max(below, values[i])
+    return float(0.5 * (below + values[wanted]))
+
+
+@njit(cache=True, nogil=True)
+def _centre_of(values: Floats, n: int, distances: Floats) -> tuple[float, float]:
+    """As `_centre`, of values in any order; reorders both arrays."""
+    median = _median(values, n)
+    for i in range(n):
+        distances[i] = abs(values[i] - median)
+    return median, 1.4826 * _median(distances, n)
+
+
+@njit(cache=True, nogil=True)
 def baselines(x: Float32s, at: Ints, epoch: Ints, owner: Ints, guard: int, reach: int, enough: int) -> Float32s:
     """Where each series stood before: median and scaled MAD of its own past, since its installation was last touched.
 
@@ -107,6 +147,7 @@ def baselines(x: Float32s, at: Ints, epoch: Ints, owner: Ints, guard: int, reach
     """
     out = np.full((2, x.shape[0], at.shape[0]), np.nan, np.float32)
     held, young = np.empty(reach + 1, np.float64), np.empty(enough + 1, np.float64)
+    distances, slides = np.empty(reach + 1, np.float64), at.shape[0] > 1
     for s in range(x.shape[0]):
         n, begin, end = 0, 0, 0  # `held` has the window's values in order: most of them serve the next time too
         for k in range(at.shape[0]):
@@ -118,12 +159,15 @@ def baselines(x: Float32s, at: Ints, epoch: Ints, owner: Ints, guard: int, reach
             last = max(min(at[k] - guard, x.shape[1]), first)
             if first < begin or last < end or (first - begin) + (last - end) > (last - first) // _FEW:
                 n = _fill(held, x[s], first, last)
+                if slides:
+                    held[:n].sort()
             else:
                 n = _drop(held, n, x[s], begin, first)
                 n = _take(held, n, x[s], end, last)
             begin, end = first, last
             if n >= enough:
-                out[0, s, k], out[1, s, k] = _centre(held, n)
+                centre = _centre(held, n) if slides else _centre_of(held, n, distances)
+                out[0, s, k], out[1, s, k] = centre
                 continue
             m = 0
             for h in range(first, min(at[k] - 3, x.shape[1])):
@@ -132,4 +176,35 @@ def baselines(x: Float32s, at: Ints, epoch: Ints, owner: Ints, guard: int, reach
                     break
             if m >= 3:
                 out[0, s, k], out[1, s, k] = _centre(young, m)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def medians(values: Float32s, group: Ints, enough: int) -> Float32s:
+    """The median over the rows of the same group; 0 where fewer than `enough` of them have a value.
+
+    Args:
+        values: shape (rows, times).
+        group: shape (rows,), ascending.
+        enough: values that make a median.
+
+    Returns:
+        Array of shape (rows, times).
+    """
+    out = np.zeros(values.shape, np.float32)
+    buffer = np.empty(max(values.shape[0], 1), np.float64)
+    start = 0
+    while start < values.shape[0]:
+        end = start
+        while end < values.shape[0] and group[end] == group[start]:
+            end += 1
+        for k in range(values.shape[1]):
+            n = 0
+            for p in range(start, end):
+                if not np.isnan(values[p, k]):
+                    buffer[n] = values[p, k]
+                    n += 1
+            if n and n >= enough:
+                out[start:end, k] = _median(buffer, n)
+        start = end
     return out

@@ -151,16 +151,18 @@ class History:
     def touched_s(self) -> Floats64:
         """Shape (ports, times): when the link was last touched (swap at either end, ticket closed); -inf if never."""
         closed = self._by_link("closed_at")
-        names = list(self.cube.port_of)
-        out = np.full((len(names), len(self.at)), -np.inf)
-        for name, p in self.cube.port_of.items():
-            times = [*self._swaps.get(name, ()), *closed.get(self.links[p], ())]
+        names, links = list(self.cube.port_of), self.links
+        touches: list[tuple[int, float]] = []
+        for p, name in enumerate(names):
             far = self.ends.get(name, ("", None, None))[1]
-            times += self._swaps.get(far, ()) if far else ()
-            if times:
-                known = np.sort(times)
-                which = np.searchsorted(known, self.at_s, side="right") - 1
-                out[p] = np.where(which >= 0, known[which], -np.inf)
+            for times in (self._swaps.get(name), closed.get(links[p]), self._swaps.get(far) if far else None):
+                touches += [(p, time) for time in times or ()]
+        port = np.array([p for p, _ in touches], np.int64)
+        when = np.array([time for _, time in touches])
+        out = np.full((len(names), len(self.at)), -np.inf)
+        for k, now in enumerate(self.at_s):
+            seen = when <= now
+            np.maximum.at(out[:, k], port[seen], when[seen])
         return out
 
     @cached_property

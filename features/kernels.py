@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from features.baseline_kernels import medians
+
 __all__ = ["lines", "medians", "of_lanes", "scatter", "windows"]
 
 Floats = NDArray[np.float64]
@@ -91,36 +93,6 @@ def lines(x: Float32s, at: Ints, hours: int) -> Float32s:
 
 
 @njit(cache=True, nogil=True)
-def _median(values: Floats, n: int) -> float:
-    """Median of the first `n` values (Hoare's selection); reorders them."""
-    wanted = n // 2
-    left, right = 0, n - 1
-    while left < right:
-        pivot = values[(left + right) // 2]
-        i, j = left, right
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if wanted <= j:
-            right = j
-        elif wanted >= i:
-            left = i
-        else:
-            break
-    if n % 2:
-        return float(values[wanted])
-    below = values[0]
-    for i in range(1, wanted):
-        below = max(below, values[i])
-    return float(0.5 * (below + values[wanted]))
-
-
-@njit(cache=True, nogil=True)
 def of_lanes(values: Float32s, owner: Ints, ports: int, kind: int) -> Float32s:
     """One value a port of its lanes': 0 mean, 1 least, 2 greatest; NaN where none has any.
 
@@ -159,35 +131,4 @@ def scatter(values: Floats, row: Ints, column: Ints, rows: int, columns: int) ->
     out = np.full((rows, columns), np.nan, values.dtype)
     for i in range(values.shape[0]):
         out[row[i], column[i]] = values[i]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def medians(values: Float32s, group: Ints, enough: int) -> Float32s:
-    """The median over the rows of the same group; 0 where fewer than `enough` of them have a value.
-
-    Args:
-        values: shape (rows, times).
-        group: shape (rows,), ascending.
-        enough: values that make a median.
-
-    Returns:
-        Array of shape (rows, times).
-    """
-    out = np.zeros(values.shape, np.float32)
-    buffer = np.empty(max(values.shape[0], 1), np.float64)
-    start = 0
-    while start < values.shape[0]:
-        end = start
-        while end < values.shape[0] and group[end] == group[start]:
-            end += 1
-        for k in range(values.shape[1]):
-            n = 0
-            for p in range(start, end):
-                if not np.isnan(values[p, k]):
-                    buffer[n] = values[p, k]
-                    n += 1
-            if n and n >= enough:
-                out[start:end, k] = _median(buffer, n)
-        start = end
     return out

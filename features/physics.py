@@ -6,6 +6,7 @@ Units are in the names; arrays are float32 with NaN for missing.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -59,6 +60,7 @@ _MULTIMODE: Final = frozenset({"SR", "SX", "VR", "SWDM", "BIDI", "AOC"})
 _DIRECT: Final = frozenset({"CWDM", "LR", "LX", "ER"})  # below 200G: directly modulated
 
 
+@cache
 def technology(media: str | None) -> int:
     """The laser technology that a media name implies.
 
@@ -79,11 +81,13 @@ def technology(media: str | None) -> int:
     return Technology.EML_SIPH if kind else Technology.UNKNOWN
 
 
+@cache
 def _reach(media: str | None) -> str:
     found = _REACH.search(media or "")
     return found.group(1).upper() if found else ""
 
 
+@cache
 def speed_gbps(media: str | None) -> float | None:
     """Line rate that a media name says, of all its parts together.
 
@@ -96,6 +100,7 @@ def speed_gbps(media: str | None) -> float | None:
     return int(found.group(1) or 1) * float(found.group(2)) * (1000.0 if found.group(3) in "tT" else 1.0)
 
 
+@cache
 def fec_limit_log10(media: str | None, gbps: float | None, fec_mode: str | None = None) -> float:
     """Decimal logarithm of the pre-FEC BER at which frames begin to be lost.
 
