@@ -1,8 +1,9 @@
 """Telemetry on disk to tiles to features on one core, against the same in polars; and Dask against the local pool.
 
-A day of samples each five minutes lies in a compacted lake. What is measured reads it, makes the tiles of every lane,
-and composes 20 window features of each of its four quantities at every hour: windows of 1, 6, 12 and 24 hours.
-A cell is one reading. Bar: 40 ns a cell; CPU of Dask futures at most 1.4 times that of the pool.
+A day of samples each five minutes lies in a compacted lake. What is measured reads it, makes the tiles of every lane
+(and port), and composes 20 window features of each of its quantities at every hour: windows of 1, 6, 12 and 24 hours.
+A cell is a reading of a lane, or a reading, state or counter of a port. Bars: 40 ns a cell; the CPU time of Dask's
+futures at most 1.4 times that of the pool.
 
     python benchmarks/tiles.py             one core, from disk
     python benchmarks/tiles.py --engines   pool and Dask, two workers each, with the extra `dask`
@@ -24,68 +25,95 @@ import numpy as np
 import polars as pl
 
 from features.engine import Engine, Pool, engine_for
-from features.fleet import polars_schema
 from features.moments import window_features
-from features.tile_tables import LANE_GAUGES, LANE_TILES
+from features.tile_tables import COUNTERS, LANE_GAUGES, LANE_TILES, PORT_GAUGES, PORT_TILES, Gauge
 from features.tiles import TilePart, make_part
 from ingest.lake import Lake
 from ingest.lease import FileLease
-from ingest.schema import LANE_SAMPLES
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
 
 PORTS, INTERVAL_S, DAYS = 1_024, 300, 8
 START = datetime(2026, 3, 1, tzinfo=UTC)
 LENGTHS = np.array([1, 6, 12, 24])
 REPEATS = 3
+PORT_VALUES = 2 + 4 + len(COUNTERS)
+"""Temperature, supply, states and counters."""
 STATS = ("n", "mean", "m2", "min", "max")
 
 
 def fill(folder: Path, days: int) -> Lake:
     """A lake of some days, each compacted."""
     lake, rng = Lake(str(folder / "lake")), np.random.default_rng(1)
-    names = pl.DataFrame(
+    ports = pl.DataFrame(
         {
             "site": "default",
             "device": [f"leaf{p // 64:03d}" for p in range(PORTS)],
             "interface": [f"Ethernet1/{p % 64}" for p in range(PORTS)],
             "serial": [f"XCVR{p:08d}" for p in range(PORTS)],
         }
-    ).join(pl.DataFrame({"lane": [1, 2, 3, 4]}), how="cross")
-    schema = polars_schema(LANE_SAMPLES)
+    )
+    lanes = ports.join(pl.DataFrame({"lane": [1, 2, 3, 4]}), how="cross")
     for day in range(days):
         begin = START + timedelta(days=day)
         end = begin + timedelta(days=1)
         times = pl.datetime_range(begin, end, f"{INTERVAL_S}s", closed="left", time_unit="us", eager=True)
-        rows = names.join(pl.DataFrame({"time": times}), how="cross")
-        n = rows.height
-        rows = rows.with_columns(
-            received_at="time",
-            rx_power_dbm=pl.Series(np.round(rng.normal(-2, 0.1, n), 2)),
-            tx_power_dbm=pl.Series(np.round(rng.normal(0, 0.1, n), 2)),
-            tx_bias_ma=pl.Series(np.round(rng.normal(40, 0.1, n), 2)),
-            pre_fec_ber=pl.Series(np.round(10 ** rng.normal(-9, 0.1, n), 11)),
-            quality=0,
-            source=pl.lit("snmp"),
-        )
-        missing = [pl.lit(None).alias(name) for name in schema if name not in rows.columns]
-        rows = rows.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in schema.items())
-        lake.append(LANE_SAMPLES, rows)
-    lake.compact(LANE_SAMPLES, lease=FileLease(folder / "lease"), before=date(2030, 1, 1))
+        moments = pl.DataFrame({"time": times, "received_at": times})
+        lake.append(LANE_SAMPLES, lane_readings(lanes.join(moments, how="cross"), rng))
+        lake.append(PORT_SAMPLES, port_readings(ports.join(moments, how="cross"), rng))
+    for table in (LANE_SAMPLES, PORT_SAMPLES):
+        lake.compact(table, lease=FileLease(folder / "lease"), before=date(2030, 1, 1))
     return lake
 
 
-def part_of(lake: Lake, day: int) -> TilePart:
+def noise(rng: np.random.Generator, rows: int, level: float, sigma: float) -> pl.Series:
+    """Readings in the steps of a device."""
+    return pl.Series(np.round(rng.normal(level, sigma, rows), 2)).cast(pl.Float32)
+
+
+def lane_readings(rows: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    """Light, current and BER of each lane and time."""
+    n = rows.height
+    return rows.with_columns(
+        pl.col("lane").cast(pl.Int8),
+        rx_power_dbm=noise(rng, n, -2, 0.1),
+        tx_power_dbm=noise(rng, n, 0, 0.1),
+        tx_bias_ma=noise(rng, n, 40, 0.1),
+        pre_fec_ber=pl.Series(np.round(10 ** rng.normal(-9, 0.1, n), 11)),
+        quality=pl.lit(0, pl.Int16),
+        source=pl.lit("snmp"),
+    )
+
+
+def port_readings(rows: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    """Temperature, supply, states and six counters of each port and time."""
+    n = rows.height
+    grown = {name: pl.Series(np.cumsum(rng.poisson(0.1, n))) for name in COUNTERS.values()}
+    return rows.with_columns(
+        temperature_c=noise(rng, n, 45, 1),
+        voltage_v=noise(rng, n, 3.3, 0.01),
+        oper_up=pl.lit(value=True),
+        admin_up=pl.lit(value=True),
+        rx_los=pl.lit(value=False),
+        tx_fault=pl.lit(value=False),
+        quality=pl.lit(0, pl.Int16),
+        source=pl.lit("snmp"),
+        **grown,
+    )
+
+
+def part_of(lake: Lake, day: int, table: Table = LANE_TILES) -> TilePart:
     """A day as a job."""
     begin = START + timedelta(days=day)
-    return TilePart(lake.uri, LANE_TILES.name, begin, begin + timedelta(days=1))
+    return TilePart(lake.uri, table.name, begin, begin + timedelta(days=1))
 
 
-def features(tiles: pl.DataFrame, hours: int) -> list[np.ndarray]:
+def features(tiles: pl.DataFrame, gauges: tuple[Gauge, ...], hours: int = 24) -> list[np.ndarray]:
     """Window features of each quantity, composed of tiles that lie series by series."""
     series = tiles.height // hours
     moments = np.zeros((series, hours, 8))
     moments[:, :, 2] = np.arange(hours) + 0.5
     out = []
-    for gauge in LANE_GAUGES:
+    for gauge in gauges:
         columns = [tiles[f"{gauge.name}_{stat}"].fill_null(0.0).to_numpy() for stat in STATS]
         for part, column in zip((0, 1, 3, 6, 7), columns, strict=True):
             moments[:, :, part] = column.reshape(series, hours)
@@ -140,19 +168,21 @@ def cpu_s(work: Callable[[], object]) -> float:
 
 def from_disk(lake: Lake) -> None:
     """One line each for tiles, for tiles and features, and for polars."""
-    cells = PORTS * 4 * len(LANE_GAUGES) * 86_400 // INTERVAL_S
-    part = part_of(lake, 0)
-    ours = {
-        "disk to tiles": cpu_s(lambda: make_part(part)),
-        "disk to tiles to features": cpu_s(lambda: features(make_part(part), 24)),
-    }
+    samples = PORTS * 86_400 // INTERVAL_S
+    cells, port_cells = samples * 4 * len(LANE_GAUGES), samples * PORT_VALUES
+    lanes, ports = part_of(lake, 0), part_of(lake, 0, PORT_TILES)
+    tiles = cpu_s(lambda: make_part(lanes))
+    ours = cpu_s(lambda: features(make_part(lanes), LANE_GAUGES))
+    with_ports = ours + cpu_s(lambda: features(make_part(ports), PORT_GAUGES[:2]))
     peer = cpu_s(lambda: with_polars(lake))
-    for name, seconds in ours.items():
-        print(f"{name:32s} {seconds * 1e9 / cells:8.1f} ns/cell")
-    print(
-        f"{'the same in polars, 16 of 20':32s} {peer * 1e9 / cells:8.1f} ns/cell   "
-        f"{peer / ours['disk to tiles to features']:5.2f} x ours"
-    )
+    per_cell = {
+        "disk to tiles": tiles / cells,
+        "disk to tiles to features": ours / cells,
+        "lanes and ports": with_ports / (cells + port_cells),
+        "lanes in polars, 16 of 20": peer / cells,
+    }
+    for name, seconds in per_cell.items():
+        print(f"{name:32s} {seconds * 1e9:8.1f} ns/cell   {seconds * cells / ours:5.2f} x ours")
 
 
 def timed(part: TilePart) -> tuple[int, float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["COLLECTED", "IMPORTED", "STATS", "tile_gauge"]
+__all__ = ["COLLECTED", "IMPORTED", "STATS", "any_late", "hour_bounds", "tile_gauge"]
 
 STATS = ("n", "mean", "m2", "min", "max", "last")
 """What a tile keeps of a gauge: count, mean, sum of squared deviations, extremes, newest value."""
@@ -16,6 +16,38 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
 Marks = NDArray[np.int8]
+
+
+@njit(cache=True, nogil=True)
+def any_late(time: Ints, received: Ints, hour: int) -> bool:
+    """Whether some sample was received after the end of its hour; times in the unit of `hour`."""
+    late = False
+    for i in range(time.shape[0]):
+        late |= received[i] > time[i] and received[i] > (time[i] // hour + 1) * hour
+    return late
+
+
+@njit(cache=True, nogil=True)
+def hour_bounds(series: Ints, time: Ints, hour: int) -> Ints:
+    """Where the hours of series begin, and where the last one ends; empty where the samples are not in strict order.
+
+    Args:
+        series: shape (n,), number of each sample's series.
+        time: shape (n,), in the unit of `hour`.
+        hour: its length.
+    """
+    n = series.shape[0]
+    bounds = np.empty(n + 1, np.int64)
+    count, end = 0, 0
+    for i in range(n):
+        if i and (series[i] < series[i - 1] or (series[i] == series[i - 1] and time[i] <= time[i - 1])):
+            return bounds[:0]
+        if i == 0 or series[i] != series[i - 1] or time[i] >= end:
+            bounds[count] = i
+            count += 1
+            end = (time[i] // hour + 1) * hour
+    bounds[count] = n
+    return bounds[: count + 1].copy()
 
 
 @njit(cache=True, nogil=True)

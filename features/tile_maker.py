@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from features import counter_kernels, tile_kernels, tile_tables
 from features.counter_kernels import tile_counter
 from features.fleet import polars_schema
-from features.tile_kernels import COLLECTED, IMPORTED, STATS, tile_gauge
+from features.tile_kernels import COLLECTED, IMPORTED, STATS, any_late, hour_bounds, tile_gauge
 from features.tile_tables import COUNTER_PARTS, COUNTERS, LANE_GAUGES, LANE_TILES, PORT_GAUGES, STATES, Gauge
 from ingest.schema import Quality, Table
 
@@ -50,16 +50,15 @@ def _series(samples: pl.DataFrame, key: tuple[str, ...]) -> Ints:
 def _in_order(samples: pl.DataFrame, key: tuple[str, ...]) -> tuple[pl.DataFrame, Ints, Ints]:
     """Samples by series and time, each key once (the latest received, of those the last), hours' bounds, times (us)."""
     series, time = _series(samples, key), samples["time"].to_physical().to_numpy()
-    ahead = (series[1:] > series[:-1]) | ((series[1:] == series[:-1]) & (time[1:] > time[:-1]))
-    if not ahead.all():
+    bounds = hour_bounds(series, time, _HOUR_US)
+    if bounds.size == 0:
         keys = pl.DataFrame({"series": series, "time": time, "received": samples["received_at"].to_physical()})
         order = keys.select(pl.arg_sort_by("series", "time", "received", maintain_order=True)).to_series().to_numpy()
         series, time = series[order], time[order]
         last = np.append((series[1:] != series[:-1]) | (time[1:] != time[:-1]), True)
         samples, series, time = samples[order[last]], series[last], time[last]
-    hour = time // _HOUR_US
-    starts = np.flatnonzero(np.append(True, (series[1:] != series[:-1]) | (hour[1:] != hour[:-1])))
-    return samples, np.append(starts, samples.height), time
+        bounds = hour_bounds(series, time, _HOUR_US)
+    return samples, bounds, time
 
 
 def _marks(samples: pl.DataFrame) -> NDArray[np.int8]:
@@ -158,9 +157,9 @@ def tile_day(samples: pl.DataFrame, table: Table) -> pl.DataFrame:
         return polars_schema(table).to_frame()
     samples = samples.select(SAMPLE_COLUMNS[table.name])
     time, received = (samples[name].to_physical().to_numpy() for name in ("time", "received_at"))
-    end = (time // _HOUR_US + 1) * _HOUR_US
-    if (received <= end).all():
+    if not any_late(time, received, _HOUR_US):
         return _make(samples, table)
+    end = (time // _HOUR_US + 1) * _HOUR_US
     # Times that are asked for are whole hours, so what arrives within an hour becomes visible at its end.
     return _versions(samples.with_columns(end=end, known=np.maximum(end, -(-received // _HOUR_US) * _HOUR_US)), table)
 
