@@ -57,6 +57,11 @@ def test_a_device_is_read_by_the_profile_that_its_recording_is_named_after(walk:
     assert walk.parent.name == _replayed(walk).map.profile
 
 
+def test_cisco_catalyst_1300_may_have_the_small_switches_mib() -> None:
+    tried = [profile.name for profile in profiles_for("1.3.6.1.4.1.9.1.9999")]
+    assert tried == ["cisco_entity_sensor", "cisco_small_business", "entity_sensor"]
+
+
 def test_what_runs_on_a_switch_of_fs_is_tried_in_turn() -> None:
     """FS sells switches of three makers; only some models of BDCOM's are known by number."""
     known, other = (profiles_for(f"1.3.6.1.4.1.52642.1.{model}.0") for model in (458, 9999))
