@@ -31,7 +31,7 @@ PREFIX: Final = "compacted-"
 """Names of sorted files begin so; before ``part-``, so that of one moment they come first in commit order."""
 
 ROW_GROUP_ROWS: Final = 131_072
-"""The least of 128 k to 512 k: a reader of one port reads half of what it would with 256 k; files are a tenth larger."""
+"""The least of 128 k to 512 k: a reader of one port reads half of what it would with 256 k; files are a tenth more."""
 
 _ZSTD_LEVEL: Final = 3
 _FEW: Final = 0.15  # distinct values by rows; benchmarks/lake.py prints what comes of it

@@ -37,7 +37,9 @@ def stats(*, as_json: bool) -> None:
         entries = [dataclasses.asdict(entry) | {"row_bytes": round(entry.row_bytes, 2)} for entry in found]
         print(json.dumps(entries, indent=2, default=str))  # noqa: T201 - the answer
         return
-    grid = Grid(Column("table", no_wrap=True), "rows", "files", "waiting", "MB", "bytes/row", "buckets", "first day", "last day")
+    grid = Grid(
+        Column("table", no_wrap=True), "rows", "files", "waiting", "MB", "bytes/row", "buckets", "first day", "last day"
+    )
     for entry in found:
         days = ("" if day is None else str(day) for day in (entry.first, entry.last))
         sizes = (f"{entry.size_bytes / 1e6:,.1f}", f"{entry.row_bytes:.1f}", str(entry.buckets))
