@@ -50,7 +50,8 @@ def run(  # noqa: PLR0913 - the options of the command
         if out is not None:
             _make_room(out)
     lake = Lake(Settings.from_env().lake_uri)
-    if not any(start.date() <= day <= end.date() for day in lake.dates(LANE_SAMPLES)):
+    days = lake.dates(LANE_SAMPLES)
+    if days and not any(start.date() <= day <= end.date() for day in days):
         msg = f"the lake holds no telemetry from {start.isoformat()} to {end.isoformat()}: nothing to walk through"
         raise ModelError(msg)
     fresh_tiles(lake, step, compute)
