@@ -151,7 +151,7 @@ class _Import:
                     progress(name, done + fraction * sizes[path], total)
                 known.add(names[path])
             done += sizes[path]
-        self._flush()
+        self._flush(last=True)
         self._written()
         progress("", total, total)
 
@@ -164,7 +164,7 @@ class _Import:
                 self._ports.append(ports)
                 samples += ports.height
                 self._seen.add(ports)
-                if sum(frame.height for frame in self._lanes) >= _FLUSH_ROWS:
+                if max(_height(self._lanes), _height(self._ports)) >= _FLUSH_ROWS:
                     self._flush()
                 yield file.done
         except ExportError as error:
@@ -175,12 +175,19 @@ class _Import:
                 self._complete.append(transaction)
         self.report.lane_rows += file.rows
 
-    def _flush(self) -> None:
-        """Hand what is pending to the writer; one commit is under way while the next rows are read."""
+    def _flush(self, *, last: bool = False) -> None:
+        """Hand what is pending to the writer; one commit is under way while the next rows are read.
+
+        Ports are fewer, and a commit of many days costs much however few its rows: theirs wait until they are many.
+        """
         self._written()
-        if self._lanes:
-            self._writing = self._writer.submit(self._commit, self._lanes, self._ports, self._complete)
-        self._lanes, self._ports, self._complete = [], [], []
+        ports, complete = [], []
+        if last or _height(self._ports) >= _FLUSH_ROWS:
+            ports, complete = self._ports, self._complete
+            self._ports, self._complete = [], []
+        if self._lanes or ports or complete:
+            self._writing = self._writer.submit(self._commit, self._lanes, ports, complete)
+        self._lanes = []
 
     def _written(self) -> None:
         """Wait for the commit that is under way."""
@@ -192,10 +199,11 @@ class _Import:
 
     def _commit(self, lanes: list[pl.DataFrame], ports: list[pl.DataFrame], transactions: list[str]) -> tuple[int, int]:
         """Ports last, since their table carries the transactions."""
-        return (
-            self._lake.append(LANE_SAMPLES, _arrow(lanes)),
-            self._lake.append(PORT_SAMPLES, _arrow(ports), transaction=transactions),
-        )
+        written = self._lake.append(LANE_SAMPLES, _arrow(lanes)) if lanes else 0
+        if not (ports or transactions):
+            return written, 0
+        rows = _arrow(ports) if ports else PORT_SAMPLES.schema.empty_table()
+        return written, self._lake.append(PORT_SAMPLES, rows, transaction=transactions)
 
     def all_records(self) -> None:
         """Take the small tables, tickets after what tells which ports there are."""
@@ -242,6 +250,10 @@ class _Import:
             ports = self._lake.scan(table, columns=columns).unique().collect(engine="streaming")
             found |= asked & set(ports.iter_rows())
         return found
+
+
+def _height(frames: list[pl.DataFrame]) -> int:
+    return sum(frame.height for frame in frames)
 
 
 def _arrow(frames: list[pl.DataFrame]) -> pa.Table:

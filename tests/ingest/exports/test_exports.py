@@ -126,6 +126,25 @@ def test_a_corrected_file_replaces_what_it_corrects(export: Export, lake: Lake, 
     assert {-9.0} == set(lake.scan(LANE_SAMPLES).collect()["rx_power_dbm"])
 
 
+@pytest.mark.parametrize("rows", [1, 7, 30, 1000])
+def test_the_size_of_commits_does_not_matter(
+    export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    """Lanes and ports are committed apart; a file is recorded once all of it is in."""
+    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 5)
+    monkeypatch.setattr("ingest.exports._FLUSH_ROWS", rows)
+    dark = [pl.lit(None, pl.Float64).alias(c) for c in ("tx_power_dbm", "rx_power_dbm", "tx_bias_ma", "pre_fec_ber")]
+    export.parquet(export.lane_rows(), "a.parquet")
+    export.parquet(export.lane_rows(device="leaf02").with_columns(dark), "b.parquet")
+    export.parquet(export.lane_rows(device="leaf03"), "c.parquet")
+
+    first, again = import_export(export.root, lake), import_export(export.root, lake)
+
+    assert (3, 48, 18) == (first.files, first.lane_samples, first.port_samples)
+    assert (48, 18) == (lake.scan(LANE_SAMPLES).collect().height, lake.scan(PORT_SAMPLES).collect().height)
+    assert (0, 3) == (again.files, again.known_files)
+
+
 power = st.one_of(st.none(), st.floats(-60, 8), st.just(float("-inf")), st.just(float("nan")))
 
 
