@@ -95,8 +95,10 @@ class TestErrors:
 
         self._fails(ran, "nothing to walk through: 2024-03-13T00:00:00+00:00 is not before 2024-03-12")
 
-    def test_a_span_without_telemetry(self, console: Console, tmp_path: Path) -> None:
-        ran = console(tmp_path, "backtest", "--from", "2031-01-01", "--to", "2031-01-02", "--alarms", "a.csv")
+    def test_a_span_without_telemetry(self, console: Console, fleet_lake: Any, tmp_path: Path) -> None:
+        span = ("--from", "2031-01-01", "--to", "2031-01-02", "--alarms", str(tmp_path / "a.csv"))
+
+        ran = console(tmp_path, "backtest", *span, FORELIGHT_LAKE_URI=fleet_lake.uri)
 
         self._fails(ran, "the lake holds no telemetry from 2031-01-01")
 
