@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ingest.collect.poller import Poller, Sweep
 from ingest.config import Config
 from ingest.lake import Lake
-from ingest.poller import Poller, Sweep
 
 AGENT = Path(__file__).with_name("snmp") / "agent.py"
 FLEET, INTERVAL_S = 2_000, 60

@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable
 
 from data_samples import FleetConfig, generate
-from ingest.delta import canonical
 from ingest.exports import import_export
 from ingest.lake import Lake
-from ingest.lake_files import SortedFile, add
-from ingest.lease import FileLease
+from ingest.lake.delta import canonical
+from ingest.lake.files import SortedFile, add
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -29,7 +29,7 @@ from features.moments import window_features
 from features.tile_tables import COUNTERS, LANE_GAUGES, LANE_TILES, PORT_GAUGES, PORT_TILES, Gauge
 from features.tiles import TilePart, make_part
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
 
 PORTS, INTERVAL_S, DAYS = 1_024, 300, 8

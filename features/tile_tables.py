@@ -49,7 +49,7 @@ class Gauge:
 BER_FLOOR: Final = 1e-18
 """OpenConfig reports anything smaller as 0."""
 
-# Steps are those by which the collector marks glitches (`ingest.history`); of light it marks rises only.
+# Steps are those by which the collector marks glitches (`ingest.decode.history`); of light it marks rises only.
 LANE_GAUGES: Final = (
     # SFF-8472 encodes -40 dBm to +8.2 dBm; -40 itself is "no light". Jump: half the way from a good level to it.
     Gauge("tx", "tx_power_dbm", -39.5, 10.0, 15.0, 3.0, upward=True),

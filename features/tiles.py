@@ -22,8 +22,8 @@ import polars as pl
 from features.engine import Engine, Here
 from features.tile_maker import KERNEL, SAMPLE_COLUMNS, tile_day
 from features.tile_tables import COUNTERS, LANE_GAUGES, LANE_TILES, PORT_GAUGES, PORT_TILES, Gauge
-from ingest.delta import DataFile
 from ingest.lake import Lake
+from ingest.lake.delta import DataFile
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ingest.errors import ConfigError
-from ingest.snmp_options import SnmpOptions
+from ingest.snmp.options import SnmpOptions
 
 __all__ = ["Collect", "Config", "GnmiOptions", "SnmpOptions", "Target", "load_config"]
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from ingest.export_records import Layout, Record, Records, read_records
+from ingest.exports.records import Layout, Record, Records, read_records
 from ingest.quarantine import Quarantine
 from ingest.schema import LIMITS, LINKS, MODULES
 

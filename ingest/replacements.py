@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ingest.export_records import Port
+from ingest.exports.records import Port
 from ingest.lake import Lake
 from ingest.schema import MODULES, REPAIRS, REPLACEMENTS, TICKETS, Action
 

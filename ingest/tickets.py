@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from ingest.export_records import Layout, Port, Record, Records, read_records
+from ingest.exports.records import Layout, Port, Record, Records, read_records
 from ingest.quarantine import Kind, Quarantine
 from ingest.schema import MAINTENANCE, REPAIRS, TICKETS, Action, FailureType
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, insert, select, text, update
 
 from ingest.errors import BusyError, LakeError
-from ingest.lease import FileLease, Lease
+from ingest.lake.lease import FileLease, Lease
 from serving import migrate
 from serving.database import make_engine, writing
 from serving.errors import StoreError

@@ -24,8 +24,8 @@ def main() -> None:
     try:
         _run()
     except SystemExit as end:
-        if "ingest.attempt" in sys.modules:
-            from ingest.attempt import leave
+        if "ingest.collect.attempt" in sys.modules:
+            from ingest.collect.attempt import leave
 
             leave(end.code if isinstance(end.code, int) else int(end.code is not None))
         raise

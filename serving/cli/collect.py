@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
-from ingest.book import Book
+from ingest.collect.book import Book
+from ingest.collect.known import Known
+from ingest.collect.poller import Poll, Poller, Sweep
+from ingest.collect.refused import write_refused
+from ingest.collect.spool import Spool
+from ingest.collect.status import STATUS_FILE, read_status, write_status
 from ingest.config import Config, load_config
 from ingest.errors import IngestError, LakeError, TransportError
-from ingest.known import Known
 from ingest.lake import Lake
-from ingest.poller import Poll, Poller, Sweep
-from ingest.refused import write_refused
-from ingest.spool import Spool
-from ingest.status import STATUS_FILE, read_status, write_status
 from serving.cli.collect_metrics import serve_metrics
 from serving.settings import Settings
 

@@ -11,10 +11,10 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from ingest.collect.explain import Explanation, explain
 from ingest.config import Target, load_config
-from ingest.decode import Decoded
+from ingest.decode.discover import Decoded
 from ingest.errors import ConfigError, TransportError
-from ingest.explain import Explanation, explain
 
 __all__ = ["run"]
 

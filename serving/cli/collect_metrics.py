@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from ingest.collect.status import Status, TargetStatus
 from ingest.config import Collect
 from ingest.errors import ConfigError
-from ingest.status import Status, TargetStatus
 
 __all__ = ["StatusCollector", "serve_metrics"]
 

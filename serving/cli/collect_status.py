@@ -9,8 +9,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from ingest.collect.status import STATUS_FILE, Status, TargetStatus, read_status
 from ingest.errors import IngestError
-from ingest.status import STATUS_FILE, Status, TargetStatus, read_status
 from serving.settings import Settings
 
 __all__ = ["run"]

@@ -16,12 +16,12 @@ from rich.console import Console
 from data_samples import FleetConfig, generate
 from data_samples.switches import SimulatedSwitches, SimulatorError, write_recordings
 from features.fleet import Fleet
+from ingest.collect.installed import Installations
+from ingest.collect.poller import Poller, Sweep
 from ingest.config import load_config
 from ingest.errors import ServingError
 from ingest.exports import import_export
-from ingest.installed import Installations
 from ingest.lake import Lake
-from ingest.poller import Poller, Sweep
 from ingest.schema import MODULES
 from models.alarm import alarm_frame
 from models.registry import Registry

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from ingest.errors import ExportError
-from ingest.export_names import Pseudonyms
-from ingest.export_write import write_export
+from ingest.exports.names import Pseudonyms
+from ingest.exports.write import write_export
 from ingest.lake import Lake
 from serving.cli.progress import step
 from serving.settings import Settings

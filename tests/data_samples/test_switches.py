@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from data_samples.switches import SimulatedSwitches, SimulatorError, SwitchRecording, write_recordings
-from ingest.decode import Decoded, columns_to_walk, decode
-from ingest.interfaces import text_of
-from ingest.profile import profiles_for
-from ingest.snmp_gufo import GufoTransport
-from ingest.transport import ReplayTransport, Transport
+from ingest.decode.discover import Decoded, columns_to_walk, decode
+from ingest.decode.interfaces import text_of
+from ingest.decode.profile import profiles_for
+from ingest.snmp.gufo import GufoTransport
+from ingest.snmp.transport import ReplayTransport, Transport
 
 SAMPLE = Path(__file__).parents[2] / "data_samples" / "sample"
 PROFILES = {"eos": "entity_sensor", "nxos": "cisco_entity_sensor", "junos": "juniper_dom"}

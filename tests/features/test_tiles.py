@@ -20,7 +20,7 @@ from features.engine import Here
 from features.fleet import polars_schema
 from features.tiles import KERNEL, LANE_TILES, PORT_TILES, samples_waiting, tile_day, update_tiles
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Quality
 
 Quarters = Callable[[datetime, int], list[datetime]]

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from ingest.decode import Decoded, decode
-from ingest.device import SYS_UP_TIME
+from ingest.collect.device import SYS_UP_TIME
+from ingest.decode.discover import Decoded, decode
+from ingest.decode.profile import load_profile
 from ingest.errors import TransportError
 from ingest.lake import Lake
-from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES
-from ingest.snmp_gufo import GufoTransport
-from ingest.transport import Cell, Column, ReplayTransport
+from ingest.snmp.gufo import GufoTransport
+from ingest.snmp.transport import Cell, Column, ReplayTransport
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings" / "snmp"
 

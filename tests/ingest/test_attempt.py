@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ingest.attempt import Attempt, leave
+from ingest.collect.attempt import Attempt, leave
 
 
 def test_work_that_ends_gives_its_result() -> None:
@@ -54,7 +54,7 @@ def test_a_process_goes_on_where_nothing_runs() -> None:
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_process_ends_at_once_with_its_code_and_its_last_words(code: int) -> None:
     program = (
-        "import threading; from ingest.attempt import Attempt, leave; "
+        "import threading; from ingest.collect.attempt import Attempt, leave; "
         f"Attempt(threading.Event().wait, 0.0); print('last words'); leave({code}); print('never said')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ingest.decode import columns_to_walk, decode
-from ingest.profile import COMMON, load_profile, profiles
-from ingest.slots import COUNTERS
-from ingest.transport import Cell, Column
+from ingest.decode.discover import columns_to_walk, decode
+from ingest.decode.profile import COMMON, load_profile, profiles
+from ingest.decode.slots import COUNTERS
+from ingest.snmp.transport import Cell, Column
 
 OPTICAL, MIKROTIK = "1.3.6.1.4.1.14988.1.1.19.1.1", "1.3.6.1.4.1.14988.1.1.14.1.1"
 ETHERLIKE, ETHERLIKE_64, MAU = "1.3.6.1.2.1.10.7.2.1", "1.3.6.1.2.1.10.7.11.1", "1.3.111.2.802.3.1.13.1.2.1.1"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ingest.collect.device import SYS_UP_TIME, Device
+from ingest.collect.installed import Absences, Installations
+from ingest.collect.poll import Poll
 from ingest.config import Target
-from ingest.device import SYS_UP_TIME, Device
-from ingest.installed import Absences, Installations
-from ingest.poll import Poll
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Quality
 
 _SENSOR, _ENTITY = "1.3.6.1.2.1.99.1.1.1", "1.3.6.1.2.1.47.1.1.1.1"
@@ -137,7 +137,7 @@ def test_rows_that_move_are_never_read_as_what_they_were(leaf: Watched) -> None:
 @pytest.fixture(name="impatient")
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five minutes have always passed since the last discovery."""
-    monkeypatch.setattr("ingest.device._DISCOVER_AGAIN_S", 0.0)
+    monkeypatch.setattr("ingest.collect.device._DISCOVER_AGAIN_S", 0.0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -254,7 +254,7 @@ class TestQuality:
     def test_a_module_that_never_moves_is_stale_after_an_hour(
         self, leaf: Watched, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ingest.history._STUCK_AFTER", timedelta(0))
+        monkeypatch.setattr("ingest.decode.history._STUCK_AFTER", timedelta(0))
         moving = [leaf.poll() for _ in range(10)]
         stale = leaf.poll()
         leaf.switch.put(f"{_VALUE}.101", 401)
@@ -267,7 +267,7 @@ class TestQuality:
         }
 
     def test_a_dark_port_that_never_moves_is_not_stale(self, leaf: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ingest.history._STUCK_AFTER", timedelta(0))
+        monkeypatch.setattr("ingest.decode.history._STUCK_AFTER", timedelta(0))
         for entity in (110, 120):
             leaf.switch.put(f"{_VALUE}.{entity}", -4_000)
             leaf.switch.put(f"{_VALUE}.{entity + 1}", 0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.flaps import Flaps
+from ingest.decode.flaps import Flaps
 
 UP, DOWN, UNKNOWN, ON, OFF = 1, 0, -1, 1, 0
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ingest.collect.known import Known
+from ingest.collect.spool import Spool
 from ingest.errors import LakeError
-from ingest.known import Known
 from ingest.lake import Lake
 from ingest.schema import LINKS, MODULES, PORT_SAMPLES
-from ingest.spool import Spool
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 

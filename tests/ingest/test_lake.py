@@ -9,7 +9,7 @@ import pytest
 
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, MODULES, TICKETS, Table
 
 T0 = datetime(2026, 3, 1, 22, tzinfo=UTC)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from features.fleet import Fleet
-from ingest.interfaces import Interfaces
+from ingest.collect.links import Links
+from ingest.decode.interfaces import Interfaces
+from ingest.decode.lldp import Lldp, Neighbour
 from ingest.lake import Lake
-from ingest.links import Links
-from ingest.lldp import Lldp, Neighbour
 from ingest.schema import LINKS
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)

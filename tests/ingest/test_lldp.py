@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.interfaces import IF_COLUMNS, Interfaces
-from ingest.lldp import LLDP_PROBES, Lldp, Neighbour, walk_lldp
-from ingest.lldp_text import id_text, looks_like_port, same_port
-from ingest.transport import Cell, Column, ReplayTransport
+from ingest.decode.interfaces import IF_COLUMNS, Interfaces
+from ingest.decode.lldp import LLDP_PROBES, Lldp, Neighbour, walk_lldp
+from ingest.decode.lldp_text import id_text, looks_like_port, same_port
+from ingest.snmp.transport import Cell, Column, ReplayTransport
 
 V1, V2 = "1.0.8802.1.1.2.1", "1.3.111.2.802.1.1.13.1"
 RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings" / "snmp"

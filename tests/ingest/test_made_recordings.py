@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import ingest.profile
-from ingest.decode import Decoded, columns_to_walk, decode
-from ingest.interfaces import text_of
-from ingest.profile import load_profile, profiles, profiles_for
-from ingest.transport import ReplayTransport
+import ingest.decode.profile
+from ingest.decode.discover import Decoded, columns_to_walk, decode
+from ingest.decode.interfaces import text_of
+from ingest.decode.profile import load_profile, profiles, profiles_for
+from ingest.snmp.transport import ReplayTransport
 
 MADE = sorted(Path(__file__).with_name("recordings").glob("*/walk.snmprec"))
 RECORDED = {"cisco_entity_sensor", "dell_os9", "entity_sensor", "huawei_vrp", "juniper_dom", "mikrotik"}
 """Backed by real walks: tests/ingest/test_snmp_recordings.py."""
-PROFILES = Path(ingest.profile.__file__).with_name("profiles")
+PROFILES = Path(ingest.decode.profile.__file__).with_name("profiles")
 
 Ports = dict[str, dict[str, Any]]
 

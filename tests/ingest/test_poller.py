@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
+from ingest.collect.device import Device
+from ingest.collect.installed import Installations
+from ingest.collect.poll import Poll
+from ingest.collect.poller import Poller, Sweep
 from ingest.config import Config
-from ingest.device import Device
+from ingest.decode.profile import load_profile
 from ingest.errors import LakeError, TransportError
-from ingest.installed import Installations
-from ingest.poll import Poll
-from ingest.poller import Poller, Sweep
-from ingest.profile import load_profile
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
-from ingest.transport import Cell, Column, ReplayTransport
+from ingest.snmp.transport import Cell, Column, ReplayTransport
 
 
 class Sink:
@@ -189,7 +189,7 @@ def test_an_unexpected_failure_of_one_device_is_told_and_does_not_end_the_sweep(
         msg = "odd"
         raise ArithmeticError(msg)
 
-    monkeypatch.setattr("ingest.device.Device.poll", surprise)
+    monkeypatch.setattr("ingest.collect.device.Device.poll", surprise)
 
     sweep = asyncio.run(_sweep(Poller(_config(("leaf01", 9, "x")), Sink())))
 
@@ -357,7 +357,7 @@ def _scripted(monkeypatch: pytest.MonkeyPatch, switch_of: Callable[[], Any]) -> 
     async def connect(target: Any) -> Scripted:
         return Scripted(switch_of(), target)
 
-    monkeypatch.setattr("ingest.poller.connect", connect)
+    monkeypatch.setattr("ingest.collect.poller.connect", connect)
     Scripted.silent.clear()
     Scripted.asked.clear()
     return Scripted
@@ -399,7 +399,7 @@ def test_a_clock_that_was_set_marks_the_sweep(monkeypatch: pytest.MonkeyPatch) -
     poller = Poller(_config(("leaf01", 161, "x")), sink)
     asyncio.run(poller.sweep())
     real = time.time
-    monkeypatch.setattr("ingest.poller.time.time", lambda: real() - 3600)
+    monkeypatch.setattr("ingest.collect.poller.time.time", lambda: real() - 3600)
     asyncio.run(poller.sweep())
     asyncio.run(poller.sweep())
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.interfaces import Interfaces, Mention
+from ingest.decode.interfaces import Interfaces, Mention
 
 _IF, _IFX = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1.1"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.collect.poll import Poll, Refused
+from ingest.collect.refused import write_refused
 from ingest.config import Target
-from ingest.poll import Poll, Refused
-from ingest.refused import write_refused
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -35,7 +35,7 @@ def test_nothing_refused_makes_no_file(tmp_path: Path) -> None:
 
 
 def test_a_day_takes_no_more_than_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.refused._MAX_BYTES", 300)
+    monkeypatch.setattr("ingest.collect.refused._MAX_BYTES", 300)
     written = [write_refused(tmp_path, [_poll(Refused("Ethernet1", 0, "voltage_v", 99.0))], AT) for _ in range(10)]
 
     assert sum(written) < 4

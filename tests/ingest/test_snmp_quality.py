@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.quality import LIMIT_NAMES, Rows, judge, plausible_limits
-from ingest.sensors import scaled
-from ingest.slots import QUANTITIES
+from ingest.decode.quality import LIMIT_NAMES, Rows, judge, plausible_limits
+from ingest.decode.sensors import scaled
+from ingest.decode.slots import QUANTITIES
 
 MILLI, UNITS = -3, 0
 POWERS = ("rx_power_dbm", "tx_power_dbm")

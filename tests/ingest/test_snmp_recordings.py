@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from ingest.decode import Decoded, columns_to_walk, decode
-from ingest.interfaces import text_of
-from ingest.profile import profiles_for
-from ingest.snmp_gufo import GufoTransport
-from ingest.snmp_pysnmp import PysnmpTransport
-from ingest.transport import ReplayTransport, Transport
+from ingest.decode.discover import Decoded, columns_to_walk, decode
+from ingest.decode.interfaces import text_of
+from ingest.decode.profile import profiles_for
+from ingest.snmp.gufo import GufoTransport
+from ingest.snmp.pysnmp_engine import PysnmpTransport
+from ingest.snmp.transport import ReplayTransport, Transport
 
 pytestmark = pytest.mark.device
 

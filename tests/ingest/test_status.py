@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ingest.book import Book
+from ingest.collect.book import Book
+from ingest.collect.poll import Poll
+from ingest.collect.poller import Sweep
+from ingest.collect.status import SpoolState, read_status, write_status
 from ingest.config import Config
 from ingest.errors import IngestError
-from ingest.poll import Poll
-from ingest.poller import Sweep
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
-from ingest.status import SpoolState, read_status, write_status
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 T1, T2 = T0 + timedelta(minutes=1), T0 + timedelta(minutes=2)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ingest.decode import decode
-from ingest.profile import PlainColumn, Profile
-from ingest.profile_errors import explained
-from ingest.tables import number, told_scale
-from ingest.transport import Cell
+from ingest.decode.discover import decode
+from ingest.decode.profile import PlainColumn, Profile
+from ingest.decode.profile_errors import explained
+from ingest.decode.tables import number, told_scale
+from ingest.snmp.transport import Cell
 
 _TABLE = "1.3.6.1.4.1.99999.1"
 _NAME, _OPER = "1.3.6.1.2.1.31.1.1.1.1", "1.3.6.1.2.1.2.2.1.8"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingest.config import Collect
-from ingest.profile import profiles
+from ingest.decode.profile import profiles
 
 DOC = (Path(__file__).parents[2] / "docs" / "vendors.md").read_text(encoding="utf-8")
 

@@ -12,7 +12,7 @@ import pytest
 
 from ingest.errors import ServingError
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from serving.cli.lake import retention
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select, update
 
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 from serving.database import make_engine, writing
 from serving.leases import DatabaseLease, rewrite_lease

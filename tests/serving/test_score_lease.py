@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import BusyError
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from serving.leases import DatabaseLease, rewrite_lease, score_lease
 from serving.settings import Settings
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from ingest.ber import engine_id_in
-from ingest.snmp_gufo import GufoTransport
-from ingest.snmp_pysnmp import PysnmpTransport
-from ingest.transport import Cell, Column, oid_key
+from ingest.snmp.ber import engine_id_in
+from ingest.snmp.gufo import GufoTransport
+from ingest.snmp.pysnmp_engine import PysnmpTransport
+from ingest.snmp.transport import Cell, Column, oid_key
 
 GET, GET_NEXT, GET_BULK, RESPONSE = 0xA0, 0xA1, 0xA5, 0xA2
 ENGINES: dict[str, type[GufoTransport | PysnmpTransport]] = {"gufo": GufoTransport, "pysnmp": PysnmpTransport}

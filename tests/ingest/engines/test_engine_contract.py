@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ingest.errors import TransportError
-from ingest.snmp_guards import KnownOrders, Repetitions, WalkGuard
-from ingest.transport import Column
+from ingest.snmp.guards import KnownOrders, Repetitions, WalkGuard
+from ingest.snmp.transport import Column
 
 COLUMN = "1.3.6.1.2.1.99.1.1.1.4"
 ROWS: list[tuple[str, int | bytes]] = [(f"{COLUMN}.{n}", n) for n in range(1, 101)]

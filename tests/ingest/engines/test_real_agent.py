@@ -8,12 +8,12 @@ from typing import Any, get_args
 import pytest
 
 from ingest.config import SnmpOptions, Target
-from ingest.connect import connect
 from ingest.errors import AuthError, TransportError
-from ingest.snmp_doctor import explain_silence
-from ingest.snmp_gufo import GufoTransport
-from ingest.snmp_pysnmp import PysnmpTransport
-from ingest.snmp_users import AuthProtocol, PrivProtocol, SnmpUser
+from ingest.snmp.connect import connect
+from ingest.snmp.doctor import explain_silence
+from ingest.snmp.gufo import GufoTransport
+from ingest.snmp.pysnmp_engine import PysnmpTransport
+from ingest.snmp.users import AuthProtocol, PrivProtocol, SnmpUser
 
 pytestmark = pytest.mark.snmpd
 

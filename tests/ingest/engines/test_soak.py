@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ingest.collect.device import SYS_UP_TIME
+from ingest.collect.poller import Poller, Sweep
 from ingest.config import Config
-from ingest.device import SYS_UP_TIME
-from ingest.poller import Poller, Sweep
 from ingest.schema import LANE_SAMPLES, MODULES, REPLACEMENTS, Table
-from ingest.transport import oid_key
+from ingest.snmp.transport import oid_key
 
 _SWITCHES, _SWEEPS = 8, 40
 _GET = 0xA0
@@ -113,7 +113,7 @@ async def _soak(poller: Poller, leaves: list[Leaf], chance: random.Random) -> li
 def test_agents_come_and_go_and_no_reading_is_anothers(
     engine: str, agent: Callable[..., Any], switch_of: Any, heard: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.poller._LONGEST_WAIT_S", 0.5)
+    monkeypatch.setattr("ingest.collect.poller._LONGEST_WAIT_S", 0.5)
     chance = random.Random(7)
     leaves = [Leaf(switch_of(), heard, random.Random(i)) for i in range(_SWITCHES)]
     options = {"community": "x", "timeout_s": 0.1, "retries": 1, "engine": engine}

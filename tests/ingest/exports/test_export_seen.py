@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from features.fleet import Fleet
-from ingest.export_seen import INFERRED
 from ingest.exports import import_export
+from ingest.exports.seen import INFERRED
 from ingest.lake import Lake
 from ingest.schema import MODULES
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ingest.errors import ExportError
-from ingest.export_names import Pseudonyms
-from ingest.export_write import write_export
 from ingest.exports import import_export
+from ingest.exports.names import Pseudonyms
+from ingest.exports.write import write_export
 from ingest.lake import Lake
 from ingest.schema import (
     LANE_SAMPLES,
@@ -108,7 +108,7 @@ def test_an_export_imports_as_the_rows_that_it_was_made_of(
     full: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a day is cut into many slices."""
-    monkeypatch.setattr("ingest.export_write._SLICE_ROWS", 50)
+    monkeypatch.setattr("ingest.exports.write._SLICE_ROWS", 50)
     copy = Lake(str(tmp_path / "copy"))
 
     written = write_export(full, tmp_path / "out")
@@ -242,7 +242,7 @@ def test_an_export_that_fails_half_way_leaves_nothing(
     def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ingest.export_write._write_records", broken)
+    monkeypatch.setattr("ingest.exports.write._write_records", broken)
     before = sorted(path.name for path in tmp_path.iterdir())
 
     with pytest.raises(OSError, match="No space"):

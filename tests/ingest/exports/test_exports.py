@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ingest.errors import ExportError
 from ingest.exports import import_export
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, REPAIRS, TABLES
 
@@ -131,7 +131,7 @@ def test_the_size_of_commits_does_not_matter(
     export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     """Lanes and ports are committed apart; a file is recorded once all of it is in."""
-    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 5)
+    monkeypatch.setattr("ingest.exports.telemetry._BATCH_ROWS", 5)
     monkeypatch.setattr("ingest.exports._FLUSH_ROWS", rows)
     dark = [pl.lit(None, pl.Float64).alias(c) for c in ("tx_power_dbm", "rx_power_dbm", "tx_bias_ma", "pre_fec_ber")]
     export.parquet(export.lane_rows(), "a.parquet")
@@ -176,7 +176,7 @@ def test_every_reading_comes_back_with_no_light_at_the_floor(
     lake = Lake(str(one.root / "lake"))
     getattr(one, form)(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ingest.export_telemetry._BATCH_ROWS", batch)
+        patch.setattr("ingest.exports.telemetry._BATCH_ROWS", batch)
         import_export(one.root, lake)
 
     floored = rows.with_columns(pl.col("rx_power_dbm").fill_nan(None).clip(lower_bound=-40.0)).drop_nulls()

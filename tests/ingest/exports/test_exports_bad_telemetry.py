@@ -39,7 +39,7 @@ def test_a_file_damaged_in_the_middle_is_not_recorded_as_taken(
     export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read before the damage stays; a repaired file is read whole, and no reading counts twice."""
-    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 1000)
+    monkeypatch.setattr("ingest.exports.telemetry._BATCH_ROWS", 1000)
     path = export.root / "telemetry" / "good.parquet"
     rows = pl.concat([export.good(time=pl.col("time") + timedelta(days=i)) for i in range(1000)])
     rows.write_parquet(path, row_group_size=500, compression="uncompressed", use_pyarrow=False)

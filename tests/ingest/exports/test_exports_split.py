@@ -70,7 +70,7 @@ def test_the_shape_of_the_file_does_not_matter(
     export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, group: int
 ) -> None:
     """By time, by port or lane by lane, in batches of any size, in row groups of any size: the same samples."""
-    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", batch)
+    monkeypatch.setattr("ingest.exports.telemetry._BATCH_ROWS", batch)
     found = []
     for order in (["time", "interface", "lane"], ["interface", "time", "lane"], ["lane", "interface", "time"]):
         name = "-".join(order)
@@ -87,7 +87,7 @@ def test_a_flag_that_the_next_batch_tells_is_up_too(
     export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch may end within a reading, or within a sweep whose lanes do not stand together."""
-    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
+    monkeypatch.setattr("ingest.exports.telemetry._BATCH_ROWS", 7)
     export.parquet(export.lane_rows().with_columns(rx_los=pl.col("lane") == 4).sort("time", "lane", "interface"))
 
     import_export(export.root, lake)
@@ -98,8 +98,8 @@ def test_a_flag_that_the_next_batch_tells_is_up_too(
 def test_rows_of_one_time_without_end_are_not_held_back_for_ever(
     export: Export, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.export_telemetry._BATCH_ROWS", 7)
-    monkeypatch.setattr("ingest.export_split._HELD_ROWS", 5)
+    monkeypatch.setattr("ingest.exports.telemetry._BATCH_ROWS", 7)
+    monkeypatch.setattr("ingest.exports.split._HELD_ROWS", 5)
     export.parquet(export.lane_rows(1, ports=[f"e{i}" for i in range(20)], lanes=8))
 
     import_export(export.root, lake)

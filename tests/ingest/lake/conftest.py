@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -127,7 +127,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 import polars as pl
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 os.environ.update(environment)
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
@@ -167,7 +167,7 @@ def _work() -> Callable[..., Worker]:
     From a fork server, since importing what it needs would take a second each time.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "ingest.lake", "ingest.lease"])
+    context.set_forkserver_preload(["pytest", "ingest.lake", "ingest.lake.lease"])
 
     def start(code: str, lake: Lake, lease: FileLease, **names: object) -> Worker:
         receiver, sender = context.Pipe(duplex=False)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 
 Rows = Callable[..., pl.DataFrame]

@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ingest.delta import bucket_of
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.delta import bucket_of
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_EVENTS, PORT_SAMPLES
 
 Rows = Callable[..., pl.DataFrame]

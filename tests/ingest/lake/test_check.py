@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import CommitProperties, DeltaTable
 
-from ingest.delta import canonical
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lake_check import Kind
-from ingest.lake_files import SortedFile, add
-from ingest.lease import FileLease
+from ingest.lake.check import Kind
+from ingest.lake.delta import canonical
+from ingest.lake.files import SortedFile, add
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, TICKETS, Table
 
 Rows = Callable[..., pl.DataFrame]

@@ -11,8 +11,8 @@ import pytest
 
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lake_files import ROW_GROUP_ROWS
-from ingest.lease import FileLease
+from ingest.lake.files import ROW_GROUP_ROWS
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_EVENTS, PORT_SAMPLES, SCORES, Table
 
 Rows = Callable[..., pl.DataFrame]

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 
 Rows = Callable[..., pl.DataFrame]

@@ -10,10 +10,10 @@ from deltalake import CommitProperties, DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.delta import canonical, data_files
 from ingest.lake import Lake
-from ingest.lake_files import SortedFile, add
-from ingest.lease import FileLease
+from ingest.lake.delta import canonical, data_files
+from ingest.lake.files import SortedFile, add
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 
 Rows = Callable[..., pl.DataFrame]

@@ -11,7 +11,7 @@ import pytest
 
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lease import FileLease
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, MODULES
 
 Rows = Callable[..., pl.DataFrame]

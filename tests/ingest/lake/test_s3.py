@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 import polars as pl
 import pytest
 
-from ingest.delta import data_files
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.lake_files import file_system
-from ingest.lake_table import open_table
-from ingest.lease import FileLease
+from ingest.lake.delta import data_files
+from ingest.lake.files import file_system
+from ingest.lake.lease import FileLease
+from ingest.lake.table import open_table
 from ingest.schema import LANE_SAMPLES, MODULES
 
 Rows = Callable[..., pl.DataFrame]

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ingest.collect.spool import Spool
 from ingest.schema import LANE_SAMPLES, Table
-from ingest.spool import Spool
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 Rows = Callable[..., pa.Table]
@@ -78,7 +78,7 @@ def _said() -> Said:
 @pytest.fixture(name="spool")
 def _spool(lake: Away, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Spool]:
     """Opens spools on one folder; a failure is followed by no wait, so that tests need none."""
-    monkeypatch.setattr("ingest.spool._FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("ingest.collect.spool._FIRST_WAIT_S", 0.0)
 
     def open_one(**options: Any) -> Spool:
         return Spool(lake, tmp_path / "spool", say=said, **options)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ingest.collect.spool import Spool
 from ingest.errors import LakeError
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
-from ingest.spool import Spool
 
 
 def _files(folder: Path) -> list[str]:
@@ -122,7 +122,7 @@ def test_a_lake_that_is_away_is_tried_for_one_table_at_a_time(
     lake: Any, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attempt may take seconds; and when one gets through, the others follow at once."""
-    monkeypatch.setattr("ingest.spool._FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("ingest.collect.spool._FIRST_WAIT_S", 0.05)
     one = Spool(lake, tmp_path / "spool")
     lake.error = OSError("away")
     for table in (LANE_SAMPLES, PORT_SAMPLES):
@@ -156,7 +156,7 @@ def test_whatever_happens_rows_arrive_once_and_in_order(
     steps: list[str],
 ) -> None:
     """Only a restart while there is no disk may lose rows: those that were in memory."""
-    monkeypatch.setattr("ingest.spool._FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("ingest.collect.spool._FIRST_WAIT_S", 0.0)
     lake, folder = another_lake(), tmp_path_factory.mktemp("spool") / "spool"
     one = Spool(lake, folder)
     sent: list[tuple[str, str]] = []

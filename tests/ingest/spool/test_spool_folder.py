@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ingest.collect.spool import Spool
 from ingest.errors import LakeError
 from ingest.schema import LANE_SAMPLES
-from ingest.spool import Spool
 
 
 def _files(folder: Path) -> list[str]:
@@ -51,7 +51,7 @@ def test_a_copy_of_the_folder_on_another_machine_numbers_anew(
     spool: Any, lake: Any, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for host in ("here", "there"):
-        monkeypatch.setattr("ingest.spool_files.gethostname", lambda host=host: host)
+        monkeypatch.setattr("ingest.collect.spool_files.gethostname", lambda host=host: host)
         one = spool()
         one.append(LANE_SAMPLES, rows("e1"))
         one.close()

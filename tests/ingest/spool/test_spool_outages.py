@@ -13,9 +13,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ingest.collect.spool import Spool
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES
-from ingest.spool import Spool
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ _PREPARE = """
     from datetime import UTC, datetime, timedelta
     from pathlib import Path
     import numpy as np, pyarrow as pa
-    from ingest import spool
+    from ingest.collect import spool
     from ingest.lake import Lake
     from ingest.schema import LANE_SAMPLES
     spool._FIRST_WAIT_S = 0.0
@@ -43,7 +43,7 @@ _PREPARE = """
 """
 
 _LEAVE = """
-    from ingest.attempt import leave
+    from ingest.collect.attempt import leave
     leave(0)
 """
 

@@ -1,0 +1,1 @@
+"""From a device's cells to readings: vendor files, places of sensors, the map of a device, what may be believed."""
