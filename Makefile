@@ -29,8 +29,8 @@ demo: .venv/runtime.stamp ## a synthetic fleet end to end, served until Ctrl-C (
 serve: .venv/runtime.stamp ## serve alarms and risks over HTTP (ARGS=--port=9000)
 	@$(BIN)/forelight serve $(ARGS)
 
-test: check ## lint, types and all tests (ARGS=tests/ingest: only these)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+test: check ## lint, types and tests (ARGS=tests/ingest: only these; SLOW=1: the slow ones, too)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(if $(SLOW),,-m "not slow") $(ARGS)
 
 check: lint types ## lint, formatting and types
 
