@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
 Marks = NDArray[np.int8]
+Flags = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)
@@ -98,11 +99,8 @@ def _is_marked_glitch(values: Floats, marks: Marks, n: int, i: int, step: float,
 
 
 @njit(cache=True, nogil=True)
-def _settle(values: Floats, marks: Marks, n: int, step: float, upward: int) -> int:
-    """Takes the glitches out of marked rows; how many values are left, in order at the front."""
-    wrong = np.zeros(n, np.bool_)
-    for i in range(n):
-        wrong[i] = marks[i] != 0 and _is_marked_glitch(values, marks, n, i, step, upward)
+def _taken_out(values: Floats, wrong: Flags, n: int) -> int:
+    """Moves the values that are not wrong to the front, in order; how many they are."""
     kept = 0
     for i in range(n):
         if not wrong[i]:
@@ -112,17 +110,21 @@ def _settle(values: Floats, marks: Marks, n: int, step: float, upward: int) -> i
 
 
 @njit(cache=True, nogil=True)
+def _settle(values: Floats, marks: Marks, n: int, step: float, upward: int) -> int:
+    """Takes the glitches out of marked rows; how many values are left, in order at the front."""
+    wrong = np.zeros(n, np.bool_)
+    for i in range(n):
+        wrong[i] = marks[i] != 0 and _is_marked_glitch(values, marks, n, i, step, upward)
+    return _taken_out(values, wrong, n)
+
+
+@njit(cache=True, nogil=True)
 def _lone(values: Floats, n: int, jump: float) -> int:
     """Takes isolated values out; how many are left, in order at the front."""
     wrong = np.zeros(n, np.bool_)
     for i in range(n):
         wrong[i] = _is_isolated(values, i, n, jump)
-    kept = 0
-    for i in range(n):
-        if not wrong[i]:
-            values[kept] = values[i]
-            kept += 1
-    return kept
+    return _taken_out(values, wrong, n)
 
 
 @njit(cache=True, nogil=True)

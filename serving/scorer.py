@@ -82,40 +82,47 @@ def score_fleet(
     last = store.latest_run()
     if last is not None and last.at == at:
         return Scoring(last, Applied(new=False), 0)
+    _refuse(last, artifact, at)
+    started, fleet = datetime.now(UTC), Fleet.load(lake)
+    block = fleet_block(lake, fleet, at, engine=engine, progress=progress)
+    if block is None or not block.present.any():
+        msg = f"no module has sent telemetry in the six hours before {at.isoformat()}: there is nothing to score"
+        raise ModelError(msg)
+    risks, spoken = link_risks(artifact, block), np.flatnonzero(block.present[:, 0])
+    found = diagnoses(artifact, block, spoken, 0)
+    scores = _scores(artifact, block, risks, found, fleet, at)
+    check()
+    lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
+    run = _run(scores, artifact, started, at)
+    place = {port: i for i, port in enumerate(spoken.tolist())}
+    now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
+    raised, updated, cleared, held = _decide(now, lake, store.open_alarms())
+    check()
+    return Scoring(run, store.apply(run, raised, updated, cleared), held)
+
+
+def _refuse(last: ScoreRun | None, artifact: Artifact, at: datetime) -> None:
+    """Raise where a time cannot be scored any more, or not by this model."""
     if last is not None and last.at > at:
         msg = f"{last.at.isoformat()} was scored before; {at.isoformat()} comes too late"
         raise RunOrderError(msg)
     if at < artifact.trained_until:
         msg = f"the model knows what came after {at.isoformat()}: trained until {artifact.trained_until.isoformat()}"
         raise ModelError(msg)
-    started = datetime.now(UTC)
-    fleet = Fleet.load(lake)
-    block = fleet_block(lake, fleet, at, engine=engine, progress=progress)
-    if block is None or not block.present.any():
-        msg = f"no module has sent telemetry in the six hours before {at.isoformat()}: there is nothing to score"
-        raise ModelError(msg)
-    risks = link_risks(artifact, block)
-    spoken = np.flatnonzero(block.present[:, 0])
-    found = diagnoses(artifact, block, spoken, 0)
-    scores = _scores(artifact, block, risks, found, fleet, at)
-    check()
-    lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
+
+
+def _run(scores: pl.DataFrame, artifact: Artifact, started: datetime, at: datetime) -> ScoreRun:
+    """What is recorded of a run whose scores are in the lake."""
     known = scores.filter(pl.col("status") == "scored")
-    newest = at - timedelta(seconds=float(known["data_age_s"].min() or 0.0))  # type: ignore[arg-type]
-    run = ScoreRun(
+    return ScoreRun(
         at=at,
         started_at=started,
         finished_at=datetime.now(UTC),
         model_version=artifact.version,
         modules_scored=known.height,
         modules_unknown=scores.height - known.height,
-        newest_data_at=newest,
+        newest_data_at=at - timedelta(seconds=float(known["data_age_s"].min() or 0.0)),  # type: ignore[arg-type]
     )
-    place = {port: i for i, port in enumerate(spoken.tolist())}
-    now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
-    raised, updated, cleared, held = _decide(now, lake, store.open_alarms())
-    check()
-    return Scoring(run, store.apply(run, raised, updated, cleared), held)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from serving.cli import app
-from serving.cli.app import _time
+from serving.cli.options import utc_time
 
 HEAVY = {"deltalake", "fastapi", "lightgbm", "mlflow", "pandas", "polars", "scipy.stats", "shap", "sklearn"}
 SCRIPT = """
@@ -87,7 +87,7 @@ def test_what_is_no_time_is_a_usage_error() -> None:
 
 @pytest.mark.parametrize("text", ["2026-11-01", "2026-11-01Z", "2026-11-01T00:00:00Z", "2026-11-01T02:00:00+02:00"])
 def test_times_are_utc_where_they_name_no_zone(text: str) -> None:
-    assert datetime(2026, 11, 1, tzinfo=UTC) == _time(text)
+    assert datetime(2026, 11, 1, tzinfo=UTC) == utc_time(text)
 
 
 def test_the_version_is_told() -> None:

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ingest.decode.profile_errors import explained
+from ingest.decode.slots import Counter, Quantity
 from ingest.errors import ProfileError
 
 __all__ = [
@@ -38,27 +39,6 @@ FALLBACK = "entity_sensor"
 Oid = Annotated[str, Field(pattern=r"^\d+(\.\d+)+$")]
 Limit = Literal["low_alarm", "low_warn", "high_warn", "high_alarm"]
 Unit = Literal["dbm", "w", "v", "a", "c"]
-Number = Literal[
-    "rx_power_dbm",
-    "tx_power_dbm",
-    "tx_bias_ma",
-    "laser_temperature_c",
-    "temperature_c",
-    "voltage_v",
-    "pre_fec_ber",
-    "snr_db",
-    "host_snr_db",
-]
-Counter = Literal[
-    "fec_corrected",
-    "fec_uncorrected",
-    "crc_errors",
-    "symbol_errors",
-    "link_flaps",
-    "in_packets",
-    "out_packets",
-    "read_errors",
-]
 TextQuantity = Literal["interface", "serial", "vendor", "part_number", "media", "firmware"]
 
 
@@ -111,7 +91,7 @@ class Flag(_Strict):
 class PlainColumn(_Strict):
     """One column of a plain table: which quantity it is and what its numbers mean."""
 
-    quantity: Number | Counter | TextQuantity
+    quantity: Quantity | Counter | TextQuantity
     column: int
     scale: Annotated[float, Field(gt=0)] = 1.0
     unit: Literal["w"] | None = None  # watts, once scaled: they become dBm

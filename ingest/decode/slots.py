@@ -4,11 +4,11 @@ Discovery turns a profile and a device's answers into slots; a poll then looks a
 """
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
-__all__ = ["COUNTERS", "QUANTITIES", "Kind", "Slot"]
+__all__ = ["COUNTERS", "QUANTITIES", "Counter", "Kind", "Quantity", "Slot"]
 
-QUANTITIES: Final = (
+Quantity = Literal[
     "rx_power_dbm",
     "tx_power_dbm",
     "tx_bias_ma",
@@ -18,10 +18,11 @@ QUANTITIES: Final = (
     "temperature_c",
     "voltage_v",
     "host_snr_db",
-)
+]
+QUANTITIES: Final[tuple[Quantity, ...]] = get_args(Quantity)
 """Readings, in the order of a grid's columns; lane 0 of the last three is the module's own."""
 
-COUNTERS: Final = (
+Counter = Literal[
     "fec_corrected",
     "fec_uncorrected",
     "crc_errors",
@@ -30,7 +31,8 @@ COUNTERS: Final = (
     "in_packets",
     "out_packets",
     "read_errors",
-)
+]
+COUNTERS: Final[tuple[Counter, ...]] = get_args(Counter)
 """Cumulative counters of a port, in the order of a grid's columns."""
 
 Kind = Literal["sensor", "number", "text"]

@@ -7,14 +7,14 @@ ever; it does not see that a version 3 agent got another engine ID, and keeps th
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gufo.snmp import SnmpAuthError, SnmpError
 from gufo.snmp._fast import SnmpV3ClientSocket
 
 from ingest.errors import AuthError, TransportError
-from ingest.snmp.guards import MAX_CELLS, Attempts, KnownOrders, Repetitions, get_in_parts
+from ingest.snmp.access import Access
+from ingest.snmp.guards import Attempts, KnownOrders, get_in_parts
 from ingest.snmp.gufo_line import Line, Socket, gufo_user, open_socket
 from ingest.snmp.gufo_walk import End, GufoWalk
 from ingest.snmp.transport import Cell, Column
@@ -24,54 +24,22 @@ __all__ = ["GufoTransport"]
 
 _T = TypeVar("_T")
 
-_GET_AT_ONCE = 32
-"""OIDs of one GET: with 16 to 20 octets of name and value each, the answer fits an Ethernet frame."""
-
 _CLOCK_HOLDS_S = 100.0
 """RFC 3414 refuses messages whose clock is 150 s behind the agent's: before that it is asked for again."""
 
 _FAULTS = (SnmpError, OSError, RuntimeError, ValueError)
 """What gufo raises at silence (an OSError, too) and at packets that it cannot read."""
 
-
 _SYS_UP_TIME = "1.3.6.1.2.1.1.3.0"
 
 
-@dataclass
-class GufoTransport:
-    """Asks one device.
-
-    Attributes:
-        address: IP literal.
-        port: UDP port.
-        community: as the agent wants it; versions 1 and 2c.
-        version: "1", "2c" or "3".
-        timeout_s: for one answer.
-        retries: how often silence is asked again.
-        max_repetitions: rows an answer, at first.
-        user: version 3's.
-        max_cells: of a column; more is an error.
-    """
-
-    address: str
-    port: int
-    community: str = field(repr=False)
-    version: str = "2c"
-    timeout_s: float = 3.0
-    retries: int = 2
-    max_repetitions: int = 25
-    user: SnmpUser | None = None
-    max_cells: int = MAX_CELLS
+class GufoTransport(Access):
+    """Asks one device."""
 
     def __post_init__(self) -> None:
-        self._rows = Repetitions(self.max_repetitions)
-        self._gets = Repetitions(_GET_AT_ONCE)
+        super().__post_init__()
         self._orders = KnownOrders()
         self._open()
-
-    @property
-    def _where(self) -> str:
-        return f"{self.address}:{self.port}"
 
     def _open(self) -> None:
         """A fresh session; nothing is sent yet."""

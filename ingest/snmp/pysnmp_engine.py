@@ -5,7 +5,6 @@ password.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from pysnmp.error import PySnmpError
@@ -13,15 +12,13 @@ from pysnmp.proto import errind
 from pysnmp.proto.rfc1905 import EndOfMibView, NoSuchInstance, NoSuchObject, unSpecified
 
 from ingest.errors import AuthError, TransportError
-from ingest.snmp.guards import MAX_CELLS, Attempts, Repetitions, WalkGuard, get_in_parts
+from ingest.snmp.access import Access
+from ingest.snmp.guards import Attempts, WalkGuard, get_in_parts
 from ingest.snmp.pysnmp_session import Answer, CommunitySession, Session, UserSession
 from ingest.snmp.transport import Cell, Column
-from ingest.snmp.users import SnmpUser, only_engine_id
+from ingest.snmp.users import only_engine_id
 
 __all__ = ["PysnmpTransport"]
-
-_GET_AT_ONCE = 32
-"""OIDs of one GET: with 16 to 20 octets of name and value each, the answer fits an Ethernet frame."""
 
 _END = (NoSuchObject, NoSuchInstance, EndOfMibView)
 _NULL = type(unSpecified)
@@ -36,29 +33,13 @@ _REFUSALS = {
 _NO_ACCESS = "shows user {!r} nothing: no access at this security level or context"
 
 
-@dataclass
-class PysnmpTransport:
-    """Asks one device; attributes as those of `GufoTransport`."""
-
-    address: str
-    port: int
-    community: str = field(repr=False)
-    version: str = "2c"
-    timeout_s: float = 3.0
-    retries: int = 2
-    max_repetitions: int = 25
-    user: SnmpUser | None = None
-    max_cells: int = MAX_CELLS
+class PysnmpTransport(Access):
+    """Asks one device."""
 
     def __post_init__(self) -> None:
-        self._rows = Repetitions(self.max_repetitions)
-        self._gets = Repetitions(_GET_AT_ONCE)
+        super().__post_init__()
         self._session: Session | None = None
         self._answered = False
-
-    @property
-    def _where(self) -> str:
-        return f"{self.address}:{self.port}"
 
     async def walk(self, oid: str, expect: int = 0) -> Column:
         """All cells below `oid`."""

@@ -1,0 +1,146 @@
+"""The commands in groups: `forelight alarms …`, `forelight model …`, `forelight lake …`; declared as those of `app`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from serving.cli.options import Json
+
+__all__ = ["alarms", "lake", "model"]
+
+_Status = Literal["open", "acked", "suppressed", "cleared", "expired"]
+
+alarms = typer.Typer(help="Alarms: list, show, acknowledge, clear, export.", no_args_is_help=True)
+model = typer.Typer(help="Models: list, promote, roll back, card.", no_args_is_help=True)
+lake = typer.Typer(help="The lake: create, statistics, compaction, retention, check.", no_args_is_help=True)
+
+
+@alarms.command("list")
+def alarms_list(
+    status: Annotated[_Status | None, typer.Option(help="Only these.")] = None,
+    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
+    json: Json = False,
+) -> None:
+    """List alarms, the newest first."""
+    from serving.cli import alarms as command
+
+    command.list_alarms(status=status, device=device, as_json=json)
+
+
+@alarms.command("show")
+def alarms_show(alarm_id: str, json: Json = False) -> None:
+    """Show one alarm with its history."""
+    from serving.cli import alarms as command
+
+    command.show(alarm_id, as_json=json)
+
+
+@alarms.command("ack")
+def alarms_ack(alarm_id: str, reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+    """Acknowledge an alarm."""
+    from serving.cli import alarms as command
+
+    command.acknowledge(alarm_id, reason=reason)
+
+
+@alarms.command("clear")
+def alarms_clear(alarm_id: str, reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+    """Clear an alarm."""
+    from serving.cli import alarms as command
+
+    command.clear(alarm_id, reason=reason)
+
+
+@alarms.command("export")
+def alarms_export(out: Annotated[Path, typer.Argument(metavar="OUT.csv")]) -> None:
+    """Write all alarms as CSV, in the form that `evaluate` takes."""
+    from serving.cli import alarms as command
+
+    command.export(out)
+
+
+@model.command("list")
+def model_list(json: Json = False) -> None:
+    """List registered versions and their aliases."""
+    from serving.cli import model as command
+
+    command.list_versions(as_json=json)
+
+
+@model.command("promote")
+def model_promote(version: str) -> None:
+    """Make a version the champion."""
+    from serving.cli import model as command
+
+    command.promote(version)
+
+
+@model.command("rollback")
+def model_rollback() -> None:
+    """Make the previous champion the champion again."""
+    from serving.cli import model as command
+
+    command.rollback()
+
+
+@model.command("card")
+def model_card(version: Annotated[str | None, typer.Argument()] = None) -> None:
+    """Print a version's card: what it was trained on and how it did."""
+    from serving.cli import model as command
+
+    command.card(version)
+
+
+@lake.command("stats")
+def lake_stats(json: Json = False) -> None:
+    """Rows, files and bytes by table."""
+    from serving.cli import lake as command
+
+    command.stats(as_json=json)
+
+
+@lake.command("create")
+def lake_create(
+    buckets: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Divide devices of the large tables; cannot be changed later.")
+    ] = None,
+) -> None:
+    """Make the tables before the first rows come; needed only for buckets."""
+    from serving.cli import lake as command
+
+    command.create(buckets=buckets)
+
+
+@lake.command("compact")
+def lake_compact() -> None:
+    """Sort and deduplicate closed days into few files."""
+    from serving.cli import lake as command
+
+    command.compact()
+
+
+@lake.command("prune")
+def lake_prune(
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE=30d", help="Drop older days of a table; may be repeated.")
+    ] = None,
+    safe_age: Annotated[str, typer.Option(metavar="24h", help="Keep files that readers may still hold.")] = "24h",
+    json: Json = False,
+) -> None:
+    """Drop days that are over and delete files that nobody reads any more."""
+    from serving.cli import lake as command
+
+    command.prune(keep=keep or [], safe_age=safe_age, as_json=json)
+
+
+@lake.command("check")
+def lake_check(
+    deep: Annotated[bool, typer.Option("--deep", help="Read every value.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    json: Json = False,
+) -> None:
+    """Name torn, lost, foreign and misplaced files, wrong schemas and gaps in the log."""
+    from serving.cli import lake as command
+
+    command.check(deep=deep, repair=repair, as_json=json)
