@@ -80,12 +80,14 @@ class Table:
         schema: Arrow schema that every write is cast to.
         key: columns that identify a row; of equal keys the latest ``received_at`` wins.
         time: column that orders rows and gives the ``date`` partition; None for the small tables.
+        history: whether compaction keeps every version received, since they tell what was known when.
     """
 
     name: str
     schema: pa.Schema
     key: tuple[str, ...]
     time: str | None = None
+    history: bool = False
 
 
 def _schema(*fields: tuple[str, pa.DataType], required: tuple[str, ...]) -> pa.Schema:
@@ -209,6 +211,7 @@ MODULES: Final = Table(
         required=("received_at", *_PORT),
     ),
     (*_PORT, "serial", "installed_at"),
+    history=True,
 )
 
 LINKS: Final = Table(
@@ -230,6 +233,7 @@ LINKS: Final = Table(
         required=("received_at", "a_site", "a_device", "a_interface", "z_site", "z_device", "z_interface"),
     ),
     ("a_site", "a_device", "a_interface", "z_site", "z_device", "z_interface", "valid_from"),
+    history=True,
 )
 
 TICKETS: Final = Table(
@@ -252,6 +256,7 @@ TICKETS: Final = Table(
         required=("received_at", "ticket_id", *_PORT, "opened_at"),
     ),
     ("ticket_id",),
+    history=True,
 )
 
 REPAIRS: Final = Table(
@@ -269,6 +274,7 @@ REPAIRS: Final = Table(
         required=("received_at", "ticket_id", "seq", "at"),
     ),
     ("ticket_id", "seq"),
+    history=True,
 )
 
 REPLACEMENTS: Final = Table(
@@ -287,6 +293,7 @@ REPLACEMENTS: Final = Table(
         required=("time", "received_at", *_PORT, "source"),
     ),
     (*_PORT, "time"),
+    history=True,
 )
 
 MAINTENANCE: Final = Table(
@@ -303,6 +310,7 @@ MAINTENANCE: Final = Table(
         required=("received_at", "site", "device", "start", "end", "announced_at"),
     ),
     ("site", "device", "interface", "start", "kind"),
+    history=True,
 )
 
 SCORES: Final = Table(

@@ -184,31 +184,28 @@ class Lake:
         lease: Lease,
         before: date | None = None,
         keep_versions: bool = False,
-        progress: Callable[[date], None] | None = None,
+        progress: Callable[[date | None], None] | None = None,
         slice_rows: int = SLICE_ROWS,
     ) -> int:
         """Rewrite each closed day as one sorted file (one a bucket) without repeated keys.
 
-        A day that cannot be read is named at the end, when the others are done.
+        A day that cannot be read is named at the end, when the others are done. A table without days is rewritten
+        whole; of tables with a history every version received is kept.
 
         Args:
-            table: one with a time.
+            table: any.
             lease: taken for as long as the rewrite runs.
             before: days before this one are closed; today (UTC) by default.
             keep_versions: keep all rows of a key, for tables whose earlier versions are asked for, as tiles are.
-            progress: called with each day that was rewritten.
+            progress: called with each day that was rewritten, None for a table without days.
             slice_rows: rows that are sorted in memory at a time.
 
         Returns:
-            Days rewritten; a day that nothing was appended to since the last time is left alone.
+            Days rewritten, 1 for a table without days; what nothing was appended to since the last time is left alone.
 
         Raises:
             LakeError: another rewrite holds the lease; a day could not be rewritten.
         """
-        if table.time is None:
-            msg = f"{table.name} is not partitioned by date: nothing to compact"
-            raise LakeError(msg)
-        before = before or datetime.now(UTC).date()
         return compact(
             self.uri,
             table,

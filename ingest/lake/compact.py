@@ -1,4 +1,4 @@
-"""Compaction: each closed day, or its bucket, becomes one sorted file without repeated keys.
+"""Compaction: each closed day, its bucket, or a table without days, becomes one sorted file without repeated keys.
 
 One pinned handle is read, a file is written beside the others, and one commit exchanges them. What was appended
 meanwhile stays, since only files that were read are removed; where another rewrite came first the commit fails and
@@ -109,11 +109,15 @@ def _committed(handle: DeltaTable, path: str) -> bool:
 
 
 def sorted_rows(table: Table, rows: pl.DataFrame, *, keep_versions: bool = False) -> pl.DataFrame:
-    """Rows by key; of equal keys the row received last, of those the one that came last."""
+    """Rows by key; of equal keys the row received last, of those the one that came last.
+
+    Of tables with a history, of each time of receipt the row that came last: whatever was known at a time is left.
+    """
     rows = _sorted(table, rows)
     if keep_versions:
         return rows
-    last = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in table.key)
+    same = (*table.key, "received_at") if table.history else table.key
+    last = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in same)
     at_end = pl.int_range(pl.len()) == pl.len() - 1
     return rows.filter(last | at_end)
 

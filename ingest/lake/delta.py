@@ -3,7 +3,7 @@
 import re
 import zlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from urllib.parse import unquote
@@ -115,7 +115,7 @@ def stored(table: Table, handle: DeltaTable) -> Table:
             types = f"{field.type} in the lake, {known[field.name].type} here"
             msg = f"{table.name}.{field.name} was written by another version of forelight: it is {types}"
             raise LakeError(msg)
-    return Table(table.name, pa.schema([*table.schema, *extra]), table.key, table.time) if extra else table
+    return replace(table, schema=pa.schema([*table.schema, *extra])) if extra else table
 
 
 def same_type(there: pa.DataType, here: pa.DataType) -> bool:

@@ -24,7 +24,7 @@ class TableStats:
         first: day that has rows.
         last: day that has rows.
         buckets: that devices are divided into.
-        waiting_files: of closed days that are not compacted.
+        waiting_files: of closed days, or of a table without days, that are not compacted.
     """
 
     name: str

@@ -18,9 +18,9 @@ __all__ = ["compact", "prune", "waiting"]
 
 
 def waiting(files: list[DataFile], before: date) -> dict[Partition, list[DataFile]]:
-    """Partitions of closed days that are not one sorted file, with their files."""
+    """Partitions of closed days, or of no day, that are not one sorted file, with their files."""
     found = by_partition(files)
-    return {p: of for p, of in found.items() if p[0] is not None and p[0] < before and not is_compacted(of)}
+    return {p: of for p, of in found.items() if (p[0] is None or p[0] < before) and not is_compacted(of)}
 
 
 def compact(
@@ -31,15 +31,15 @@ def compact(
     *,
     keep_versions: bool,
     slice_rows: int,
-    progress: Callable[[date], None],
+    progress: Callable[[date | None], None],
 ) -> int:
     """Rewrite the days before a day, see `Lake.compact`; the number of days rewritten.
 
     Raises:
         LakeError: the lease is held or was lost, or some days could not be rewritten; the others are.
     """
-    done: set[date] = set()
-    failed: dict[date, str] = {}
+    done: set[date | None] = set()
+    failed: dict[date | None, str] = {}
     with lease:
         handle = open_table(uri, table)
         for place in waiting([] if handle is None else data_files(handle), before):
@@ -50,7 +50,7 @@ def compact(
                     handle, table, place, keep_versions=keep_versions, check=lease.check, slice_rows=slice_rows
                 )
 
-            day = place[0] or before
+            day = place[0]
             try:
                 if retried(uri, table, rewrite) and day not in done:
                     done.add(day)
@@ -61,7 +61,8 @@ def compact(
     if failed:
         day, reason = next(iter(failed.items()))
         tried = len(done | failed.keys())
-        msg = f"{table.name}: {len(failed)} of {tried} days were not compacted; {day}: {reason}"
+        days = f"{len(failed)} of {tried} days were not compacted; {day}" if day else "it was not compacted"
+        msg = f"{table.name}: {days}: {reason}"
         raise LakeError(msg)
     return len(done)
 

@@ -55,24 +55,25 @@ def create(*, buckets: int | None) -> None:
 
 
 def compact() -> None:
-    """Rewrite closed days of all tables that have days; of tiles every version is kept."""
+    """Rewrite closed days of all tables, and the tables without days; of tiles every version is kept."""
     settings = Settings.from_env()
     lake, lease = Lake(settings.lake_uri), rewrite_lease(settings)
-    done, failed = 0, []
+    days, small, failed = 0, 0, []
     with _bars() as bars:
-        for table in (table for table in _ALL.values() if table.time is not None):
+        for table in _ALL.values():
             task = bars.add_task(table.name, total=max(len(lake.dates(table)), 1))
             try:
-                done += lake.compact(
+                done = lake.compact(
                     table,
                     lease=lease,
                     keep_versions=table in _TILES,
                     progress=lambda _, task=task: bars.advance(task),  # type: ignore[misc]  # mypy on a default
                 )
+                days, small = (days, small + done) if table.time is None else (days + done, small)
             except LakeError as error:
                 failed.append(str(error))
             _finish(bars, task)
-    Console().print(f"{done} days rewritten")
+    Console().print(f"{days} days rewritten, {small} tables without days")
     if failed:
         raise ServingError("; ".join(failed))
 

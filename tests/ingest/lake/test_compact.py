@@ -11,11 +11,25 @@ import pytest
 
 from ingest.errors import LakeError
 from ingest.lake import Lake
+from ingest.lake.delta import latest_of_key
 from ingest.lake.files import ROW_GROUP_ROWS
 from ingest.lake.lease import FileLease
-from ingest.schema import LANE_SAMPLES, MODULES, PORT_EVENTS, PORT_SAMPLES, SCORES, Table
+from ingest.schema import (
+    LANE_SAMPLES,
+    LINKS,
+    MAINTENANCE,
+    MODULES,
+    PORT_EVENTS,
+    PORT_SAMPLES,
+    REPAIRS,
+    REPLACEMENTS,
+    SCORES,
+    TICKETS,
+    Table,
+)
 
 Rows = Callable[..., pl.DataFrame]
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
 RISKS = {f"risk_{hours}h": 0.5 for hours in (6, 12, 24, 48, 96, 168)}
 VERSIONS = Table(
     "lane_tiles",
@@ -127,8 +141,81 @@ def test_today_is_left_alone(lake: Lake, lease: FileLease, rows: Rows) -> None:
     assert [0] == [entry.waiting_files for entry in lake.stats()]
 
 
-def test_a_table_without_days_is_refused(lake: Lake, lease: FileLease) -> None:
-    with pytest.raises(LakeError, match="modules is not partitioned by date"):
+HISTORIES: dict[Table, dict[str, object]] = {
+    MODULES: {"installed_at": T0, "firmware": "1"},
+    LINKS: {"a_device": "leaf01", "a_interface": "e1", "z_device": "leaf02", "z_interface": "e1", "kind": "fiber"},
+    TICKETS: {"ticket_id": "INC1", "opened_at": T0, "summary": "1"},
+    REPAIRS: {"ticket_id": "INC1", "seq": 1, "at": T0, "outcome": "1"},
+    REPLACEMENTS: {"time": T0, "old_serial": "SN1", "new_serial": "SN2", "ticket_id": "INC1"},
+    MAINTENANCE: {"start": T0, "end": T0 + timedelta(hours=1), "announced_at": T0},
+}
+
+
+def said(table: Table, received_at: datetime, **values: object) -> pl.DataFrame:
+    """One row of a small table, received then."""
+    empty = pl.from_arrow(table.schema.empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    port = {"site": "default", "device": "leaf01", "interface": "e1", "a_site": "default", "z_site": "default"}
+    row = {"received_at": received_at, **port, "source": "file", **HISTORIES[table], **values}
+    known = {name: value for name, value in row.items() if name in empty.columns}
+    return pl.DataFrame([known], schema={name: empty.schema[name] for name in known})
+
+
+def known_at(lake: Lake, table: Table, at: datetime) -> pl.DataFrame:
+    """What a reader knew then: of each key the row received last by then."""
+    return latest_of_key(table, lake.scan(table).filter(pl.col("received_at") <= at)).collect().sort(table.key)
+
+
+@pytest.mark.parametrize("table", list(HISTORIES), ids=lambda table: table.name)
+def test_a_table_of_records_becomes_one_file_that_tells_what_was_known_at_any_time(
+    lake: Lake, lease: FileLease, table: Table
+) -> None:
+    """One small file an append otherwise; of what came at one time the row appended last is left."""
+    times = [T0 + timedelta(days=day) for day in (3, 1, 2, 3, 3)]
+    free = [field for field in table.schema if field.nullable and field.name not in table.key]
+    for n, received_at in enumerate(times):
+        name, value = (free[0].name, f"version {n}") if free else ("announced_at", T0 + timedelta(minutes=n))
+        lake.append(table, said(table, received_at, **{name: value}))
+    moments = [T0 + timedelta(days=day) for day in range(5)]
+    before = [known_at(lake, table, at) for at in moments]
+
+    assert 1 == lake.compact(table, lease=lease)
+
+    assert [1, 3] == [len(lake.files(table)), lake.scan(table).collect().height]
+    assert all(frame.equals(known_at(lake, table, at)) for frame, at in zip(before, moments, strict=True))
+    assert [] == lake.check([table], deep=True)
+    assert 0 == lake.compact(table, lease=lease)
+
+
+def test_tables_without_days_wait_for_compaction_too(lake: Lake, lease: FileLease) -> None:
+    for day in range(3):
+        lake.append(MODULES, said(MODULES, T0 + timedelta(days=day)))
+    days: list[object] = []
+    assert [3] == [entry.waiting_files for entry in lake.stats()]
+
+    lake.compact(MODULES, lease=lease, progress=days.append)
+
+    assert [None] == days
+    assert [0] == [entry.waiting_files for entry in lake.stats()]
+
+
+def test_what_is_appended_after_a_table_of_records_was_compacted_counts(lake: Lake, lease: FileLease) -> None:
+    for firmware in ("1", "2"):
+        lake.append(MODULES, said(MODULES, T0, firmware=firmware))
+    lake.compact(MODULES, lease=lease)
+    lake.append(MODULES, said(MODULES, T0, firmware="3"))
+
+    assert ["3"] == lake.latest(MODULES).collect()["firmware"].to_list()
+    assert 1 == lake.compact(MODULES, lease=lease)
+    assert ["3"] == lake.scan(MODULES).collect()["firmware"].to_list()
+
+
+def test_a_broken_file_of_a_table_without_days_is_named(lake: Lake, lease: FileLease, tmp_path: Path) -> None:
+    for day in range(2):
+        lake.append(MODULES, said(MODULES, T0 + timedelta(days=day)))
+    next(iter(tmp_path.rglob("modules/part-*.parquet"))).write_bytes(b"nonsense")
+
+    with pytest.raises(LakeError, match=r"modules: it was not compacted: part-.* cannot be read"):
         lake.compact(MODULES, lease=lease)
 
 
@@ -138,8 +225,8 @@ def test_a_table_that_is_not_there_has_nothing_to_compact(lake: Lake, lease: Fil
 
 def test_progress_is_told_day_by_day(lake: Lake, lease: FileLease, rows: Rows) -> None:
     lake.append(LANE_SAMPLES, rows(72))
-    days: list[int] = []
+    days: list[object] = []
 
-    lake.compact(LANE_SAMPLES, lease=lease, progress=lambda day: days.append(day.day))
+    lake.compact(LANE_SAMPLES, lease=lease, progress=days.append)
 
-    assert [1, 2, 3] == days
+    assert [T0.date() + timedelta(days=n) for n in range(3)] == days
