@@ -3,6 +3,9 @@
 A ticket is late, at times names the wrong end, repeats another or finds nothing wrong. So a failure
 is dated by the evidence of both ends of its link, and every ticket that is not counted says why.
 Training and judging take their events from here, and as of a time they are the same ones.
+
+What was acted on before it failed is a class of its own, "rescued": degrading as far as anyone can tell, but no
+failure. It weighs what the bench says: confirmed 1, unknown 0.5, no trouble found 0.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -13,15 +16,32 @@ import polars as pl
 
 from features.evidence import episodes, read_samples
 from features.fleet import PORT, Fleet
-from ingest.schema import FailureType
+from features.mistyped import type_doubts
+from ingest.schema import Action, FailureType
 
-__all__ = ["AFTER_REPAIR", "BEFORE_SWAP", "EVENT_SCHEMA", "Verdict", "censoring", "failure_events", "link_maintenance"]
+__all__ = [
+    "AFTER_REPAIR",
+    "BEFORE_SWAP",
+    "EVENT_SCHEMA",
+    "RESCUE_WEIGHTS",
+    "UNSEEN_AFTER",
+    "Verdict",
+    "censoring",
+    "failure_events",
+    "link_maintenance",
+]
 
 AFTER_REPAIR: Final = timedelta(days=2)
 """After a repair nothing counts for as long (design.md section 5)."""
 
 BEFORE_SWAP: Final = timedelta(days=7)
 """Before a preventive swap nothing counts: whether the module would have failed is not known."""
+
+RESCUE_WEIGHTS: Final = {"confirmed": 1.0, "unknown": 0.5, "no_trouble_found": 0.0}
+"""How much of a failure a rescued module was, by what the bench found in it; not tested is "unknown"."""
+
+UNSEEN_AFTER: Final = frozenset({"preventive_swap", "rescued", "drain"})
+"""Reasons of ``censoring`` that end what is seen of a link: whether it would have failed soon after is not known."""
 
 _EVIDENCE: Final = timedelta(hours=72)
 """Tickets are up to two days late; evidence is looked for in three."""
@@ -47,6 +67,8 @@ EVENT_SCHEMA: Final = pl.Schema(
         "action": pl.String(),
         "evidence": pl.Boolean(),  # whether telemetry shows the failure; else failed_at is opened_at
         "verdict": pl.String(),  # a Verdict
+        "weight": pl.Float64(),  # 1 where counted, a RESCUE_WEIGHTS where rescued, else 0
+        "type_doubt": pl.String(),  # why failure_type can't be right, by the light; else null
     }
 )
 """What ``failure_events`` gives: one row a ticket, in order of link and time."""
@@ -61,6 +83,7 @@ class Verdict(StrEnum):
     NO_FAULT_FOUND = "no_fault_found"
     MAINTENANCE = "maintenance"  # opened in announced work, and nothing before it
     COPPER = "copper"  # no optics in it
+    RESCUED = "rescued"  # an alarm was acted on before anything failed
     UNKNOWN_PORT = "unknown_port"  # neither its port nor its serial is in inventory or links
 
 
@@ -97,14 +120,25 @@ def _cases(fleet: Fleet) -> pl.DataFrame:
 
 
 def _not_evidence(cases: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
-    """case, start, end: times too long ago, in maintenance, or before an earlier ticket of the link was closed."""
+    """case, start, end: too long ago, in maintenance, drained, or before an earlier ticket of the link was closed."""
     since = pl.col("opened_at") - _HABIT
     old = cases.select("case", start=since, end=pl.col("opened_at") - _EVIDENCE)
     work = cases.join(link_maintenance(fleet), on="link_id").select("case", "start", "end")
-    closed = fleet.tickets.select("ticket_id", "closed_at").drop_nulls()
-    closed = cases.select("ticket_id", "link_id").join(closed, on="ticket_id").select("link_id", "closed_at")
-    earlier = cases.join(closed, on="link_id").filter(pl.col("closed_at") < pl.col("opened_at"))
-    return pl.concat([old, work, earlier.select("case", start=since, end=pl.col("closed_at"))])
+    of_link = cases.select("ticket_id", "link_id").join(
+        fleet.tickets.select("ticket_id", "closed_at", "drained_at"), on="ticket_id"
+    )
+    others = cases.join(of_link.select("link_id", "closed_at", "drained_at"), on="link_id")
+    earlier = others.filter(pl.col("closed_at") < pl.col("opened_at"))
+    drained = others.filter(pl.col("drained_at") <= pl.col("opened_at"))
+    until = pl.min_horizontal("opened_at", "closed_at")
+    return pl.concat(
+        [
+            old,
+            work,
+            earlier.select("case", start=since, end="closed_at"),
+            drained.select("case", start="drained_at", end=until),
+        ]
+    )
 
 
 def _dated(fleet: Fleet, samples: pl.LazyFrame) -> pl.DataFrame:
@@ -125,19 +159,24 @@ def _dated(fleet: Fleet, samples: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def failure_events(fleet: Fleet, port_samples: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+def failure_events(
+    fleet: Fleet, port_samples: pl.LazyFrame | pl.DataFrame, lane_samples: pl.LazyFrame | pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Every ticket as an event: the link it means, when the failure began, and whether it counts.
 
     The failure begins with the last sustained bad episode in the three days before the ticket, at either end of the
     link: down though it should be up, or losing frames far above the port's own habit; where telemetry shows none,
-    with the ticket. Hand in ``fleet.as_of(t)`` and samples received by ``t`` for what was known at ``t``.
+    with the ticket, or with the drain before it. What a drained link does is no evidence. Hand in ``fleet.as_of(t)``
+    and samples received by ``t`` for what was known at ``t``.
 
     Args:
         fleet: records, whole or as of a time.
         port_samples: canonical port samples; only those near tickets are read.
+        lane_samples: canonical lane samples, to doubt mistyped tickets by; only those near tickets are read.
 
     Returns:
-        A frame of ``EVENT_SCHEMA``. Only rows with verdict "counted" are failures to be predicted.
+        A frame of ``EVENT_SCHEMA``. Only rows with verdict "counted" are failures to be predicted; "rescued" ones were
+        acted on before they failed, and their ``weight`` is how much of a failure the bench found.
     """
     dated = _dated(fleet, port_samples.lazy())
     repaired = fleet.repairs.group_by("ticket_id").agg(pl.col("at").max().alias("repaired_at"))
@@ -149,13 +188,24 @@ def failure_events(fleet: Fleet, port_samples: pl.LazyFrame | pl.DataFrame) -> p
         .with_columns(
             event_id=pl.col("ticket_id"),
             evidence=pl.col("failed_at").is_not_null(),
-            failed_at=pl.coalesce("failed_at", "opened_at"),
+            failed_at=pl.coalesce("failed_at", pl.min_horizontal("opened_at", "drained_at")),
             repaired_at=pl.coalesce("repaired_at", "closed_at"),
         )
         .sort("link_id", "opened_at", "event_id")
     )
-    verdicts = _verdicts(events, link_maintenance(fleet))
-    return events.with_columns(verdict=pl.Series(verdicts, dtype=pl.String)).select(EVENT_SCHEMA.names())
+    verdicts = pl.Series(_verdicts(events, link_maintenance(fleet)), dtype=pl.String)
+    judged = events.with_columns(verdict=verdicts).with_columns(weight=_weight())
+    doubts = type_doubts(judged, fleet, lane_samples)
+    return judged.join(doubts, on="event_id", how="left", maintain_order="left").select(EVENT_SCHEMA.names())
+
+
+def _weight() -> pl.Expr:
+    """1 for a failure, what the bench says for a rescued module, 0 for all else."""
+    bench = pl.col("bench_verdict").replace_strict(
+        RESCUE_WEIGHTS, default=RESCUE_WEIGHTS["unknown"], return_dtype=pl.Float64
+    )
+    verdict = pl.col("verdict")
+    return pl.when(verdict == Verdict.COUNTED).then(1.0).when(verdict == Verdict.RESCUED).then(bench).otherwise(0.0)
 
 
 def _verdicts(events: pl.DataFrame, work: pl.DataFrame) -> list[str]:
@@ -177,8 +227,10 @@ def _verdicts(events: pl.DataFrame, work: pl.DataFrame) -> list[str]:
 
 def _verdict(event: dict[str, Any], open_until: datetime | None, planned: list[dict[str, datetime]]) -> Verdict:
     """One event's verdict, given until when an earlier ticket of its link was open and the work announced on it."""
-    found_nothing = event["failure_type"] == FailureType.NO_FAULT_FOUND
-    returned_good = event["bench_verdict"] == "no_trouble_found" and not event["evidence"]
+    foretold = event["alarm_id"] is not None and not event["evidence"]
+    let_be = foretold and event["action"] == Action.NONE and event["drained_at"] is None
+    found_nothing = event["failure_type"] == FailureType.NO_FAULT_FOUND or let_be
+    returned_good = event["bench_verdict"] == "no_trouble_found" and not event["evidence"] and not foretold
     planned_now = any(window["start"] <= event["opened_at"] <= window["end"] for window in planned)
     reasons = {
         Verdict.UNKNOWN_PORT: event["link_id"] is None,
@@ -186,6 +238,7 @@ def _verdict(event: dict[str, Any], open_until: datetime | None, planned: list[d
         Verdict.DUPLICATE: open_until is not None and event["opened_at"] <= open_until,
         Verdict.REPEAT: open_until is not None and event["failed_at"] - AFTER_REPAIR <= open_until,
         Verdict.COPPER: event["copper"],
+        Verdict.RESCUED: foretold,
         Verdict.MAINTENANCE: planned_now and not event["evidence"],
     }
     return next((verdict for verdict, holds in reasons.items() if holds), Verdict.COUNTED)
@@ -199,19 +252,24 @@ def censoring(fleet: Fleet, events: pl.DataFrame) -> pl.DataFrame:
         events: what ``failure_events`` gives of the same fleet, uncounted tickets included.
 
     Returns:
-        link_id, start, end (null: not over), reason: "failure" (until two days after the repair), "maintenance",
-        or "preventive_swap" (the week before a module was taken out without a ticket).
+        link_id, start, end (null: not over), reason: "failure" (until two days after the repair), "rescued" and
+        "no_fault_found" (the same of such tickets), "drain" (from a ticket's drain to its end), "maintenance", or
+        "preventive_swap" (the week before a module was taken out without a ticket).
     """
     known = events.filter(pl.col("link_id").is_not_null())
+    over = pl.max_horizontal("closed_at", pl.when(pl.col("closed_at").is_not_null()).then("repaired_at"))
+    apart = pl.col("verdict").is_in([Verdict.RESCUED, Verdict.NO_FAULT_FOUND])
     failures = known.select(
         "link_id",
         start="failed_at",
-        end=pl.max_horizontal("closed_at", pl.when(pl.col("closed_at").is_not_null()).then("repaired_at"))
-        + AFTER_REPAIR,
-        reason=pl.lit("failure"),
+        end=over + AFTER_REPAIR,
+        reason=pl.when(apart).then("verdict").otherwise(pl.lit("failure")),
     )
+    drained = known.join(
+        fleet.tickets.select("drained_at", event_id="ticket_id").drop_nulls("drained_at"), on="event_id"
+    ).select("link_id", start="drained_at", end="closed_at", reason=pl.lit("drain"))
     work = link_maintenance(fleet).select("link_id", "start", "end", reason=pl.lit("maintenance"))
-    return pl.concat([failures, work, _swaps(fleet, failures)]).sort("link_id", "start")
+    return pl.concat([failures, drained, work, _swaps(fleet, failures)]).sort("link_id", "start", "reason")
 
 
 def _swaps(fleet: Fleet, failures: pl.DataFrame) -> pl.DataFrame:

@@ -96,7 +96,7 @@ def _next_failure(alarms: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
 
 def _nothing_counts(events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
     """link_id, start, end, reason: no failure is made of a ticket that found no fault."""
-    return censoring(fleet, events.filter(pl.col("verdict") != Verdict.NO_FAULT_FOUND))
+    return censoring(fleet, events).filter(pl.col("reason") != Verdict.NO_FAULT_FOUND)
 
 
 def _inside(alarms: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
@@ -109,6 +109,6 @@ def _inside(alarms: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 def _outside_failures(alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
     """The alarms but those raised after a failure and before two days after its repair."""
-    windows = _nothing_counts(events, fleet).filter(pl.col("reason") == "failure")
+    windows = _nothing_counts(events, fleet).filter(pl.col("reason").is_in(["failure", "rescued"]))
     after = pl.col("raised_at") > pl.col("start")
     return alarms.join(_inside(alarms, windows).filter(after), on=["alarm", "link_id"], how="anti")

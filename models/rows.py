@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from features.labels import UNSEEN_AFTER
 from features.pipeline import Block
 from models.base import INTERVALS_H
 
@@ -70,7 +71,7 @@ def outcomes(block: Block, events: pl.DataFrame, censored: pl.DataFrame, until: 
             continue
         stop = end.timestamp() if end is not None else np.inf
         well[i, (at_s >= start.timestamp()) & (at_s < stop)] = False
-        if reason == "preventive_swap":
+        if reason in UNSEEN_AFTER:
             left = (start.timestamp() - at_s) / 3600.0
             seen[i] = np.where(left > 0, np.minimum(seen[i], left), seen[i])
     return Outcomes(link, wait[link], which[link], seen[link], well[link])

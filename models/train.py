@@ -21,7 +21,7 @@ from features.labels import censoring, failure_events
 from features.pipeline import Block, FeaturePipeline, hourly
 from ingest.errors import ModelError
 from ingest.lake import Lake
-from ingest.schema import PORT_SAMPLES, FailureType
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, FailureType
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
 from models.evidence import evidence
@@ -120,7 +120,10 @@ def training_data(
     """
     times = _times(lake, until)
     fleet = Fleet.load(lake).as_of(until)
-    events = failure_events(fleet, lake.scan(PORT_SAMPLES, until=until).filter(pl.col("received_at") <= until))
+    ports, lanes = (
+        lake.scan(table, until=until).filter(pl.col("received_at") <= until) for table in (PORT_SAMPLES, LANE_SAMPLES)
+    )
+    events = failure_events(fleet, ports, lanes)
     censored = censoring(fleet, events)
     hours = int(_PIECE / timedelta(hours=1))
     starts = range(0, len(times), hours)

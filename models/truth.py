@@ -38,7 +38,8 @@ def truth(events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
     """event_id, true_type, true_action, true_unit ("module", "fiber" or null), true_site, true_device, true_interface.
 
     The action is the last of the repairs, else the ticket's. The end is the one whose module was taken out between
-    the failure and two days after its repair, where that was one end only; else the ticket's.
+    the failure and two days after its repair, where that was one end only; else the ticket's. A type that the light
+    contradicts is null.
     """
     done = fleet.repairs.filter(pl.col("action") != Action.NONE).sort("seq").group_by("ticket_id")
     last = done.agg(pl.col("action").last().alias("repair_action"))
@@ -50,7 +51,7 @@ def truth(events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
         .with_columns(true_action=pl.coalesce("repair_action", "action"))
         .select(
             "event_id",
-            pl.col("failure_type").alias("true_type"),
+            pl.when(pl.col("type_doubt").is_null()).then("failure_type").alias("true_type"),
             "true_action",
             pl.coalesce(by_action, by_type).alias("true_unit"),
             *(pl.coalesce(f"swapped_{name}", name).alias(f"true_{name}") for name in PORT),

@@ -169,6 +169,14 @@ def evaluate(
 
 
 @app.command()
+def labels(json: Json = False) -> None:
+    """List every ticket with what was made of it, and why."""
+    from serving.cli import labels as command
+
+    command.run(as_json=json)
+
+
+@app.command()
 def score(
     at: Time = None,
     metrics_textfile: Annotated[

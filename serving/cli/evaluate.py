@@ -42,7 +42,7 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         task = bars.add_task("dating failures", total=None)
         start, end = _period(lake, start, end)
         fleet = Fleet.load(lake)
-        events = failure_events(fleet, lake.scan(PORT_SAMPLES))
+        events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
         bars.update(task, description="judging")
         cards = judge_levels(raised, events, fleet, start=start, end=end)
         bars.update(task, description="module limits", total=(end - start) / timedelta(days=1))
