@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final, Protocol, Self, TypeVar
 
 from ingest.errors import FeatureError
 
-__all__ = ["AHEAD", "BaseEngine", "Engine", "Here", "Pool", "engine_for", "machine_memory"]
+__all__ = ["AHEAD", "BaseEngine", "Engine", "Here", "Pool", "engine_for", "in_order", "machine_memory"]
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -157,6 +158,19 @@ class Pool(BaseEngine):
 def _share_cores(threads: int) -> None:
     """In a new worker, before polars is imported: its threads and those of its siblings share the cores."""
     os.environ.setdefault("POLARS_MAX_THREADS", str(threads))
+
+
+def in_order(engine: Engine, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
+    """Each job with its result, in the order of the jobs; so many are given out at once that results never pile up."""
+    source = iter(jobs)
+    while batch := list(enumerate(islice(source, engine.workers * AHEAD))):
+        found = {i: (job, result) for (i, job), result in engine.run(partial(_numbered, work), batch)}
+        for i in range(len(batch)):
+            yield found.pop(i)
+
+
+def _numbered(work: Callable[[Job], Result], job: tuple[int, Job]) -> Result:
+    return work(job[1])
 
 
 def engine_for(*, dask: str | None = None, memory: int | None = None, workers: int | None = None) -> Engine:

@@ -1,7 +1,7 @@
 """Risks and alarms over time: the back-test walks through history exactly as live scoring does, hour by hour."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -11,8 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from features.cube import PORT, LakeTiles
+from features.engine import Engine, Here
 from features.fleet import Fleet
-from features.pipeline import Block, FeaturePipeline
+from features.pieces import engine_blocks
+from features.pipeline import Block
 from models.alarm import Alarm, Diagnosis, alarm_id, diagnose_all, expected_window
 from models.artifact import Artifact
 from models.base import HORIZONS_H
@@ -35,8 +37,6 @@ Floats = NDArray[np.float32]
 PortName = tuple[str, str, str]
 
 _COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
-_PIECE: Final = timedelta(days=12)
-"""A walk looks at so many days at once: memory stays bounded however long it is."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +242,7 @@ def walk(
     fleet: Fleet,
     times: Sequence[datetime],
     progress: Callable[[float], None] = lambda _: None,
+    engine: Engine | None = None,
 ) -> Walk:
     """Score a span of history as if it were live.
 
@@ -251,22 +252,12 @@ def walk(
         fleet: records, whole: each time sees what was known by then.
         times: whole hours, ascending.
         progress: called with the fraction done.
+        engine: where features are computed, piece by piece; this process where not given.
     """
     steps = Walk(artifact, Work.of(fleet))
-    for block, done in _blocks(source, fleet, times):
-        steps.feed(block, link_risks(artifact, block))
-        progress(done)
-    return steps
-
-
-def _blocks(source: LakeTiles, fleet: Fleet, times: Sequence[datetime]) -> Iterator[tuple[Block, float]]:
-    pieces: list[list[datetime]] = []
-    for time in times:
-        if not pieces or time - pieces[-1][0] >= _PIECE:
-            pieces.append([])
-        pieces[-1].append(time)
     done = 0
-    for piece in pieces:
-        for block in FeaturePipeline().blocks(source, fleet, piece):
-            done += len(block.history.at)
-            yield block, done / len(times)
+    for block in engine_blocks(engine or Here(), source, fleet, times):
+        steps.feed(block, link_risks(artifact, block))
+        done += len(block.history.at)
+        progress(done / len(times))
+    return steps

@@ -15,6 +15,7 @@ from models.baselines.limits import limit_alarms
 from models.evaluate import judge, judge_levels
 from models.scorecard import Scorecard
 from models.walk import Walk, walk
+from serving.compute import Compute
 from serving.training import Step
 
 __all__ = ["judged", "walked"]
@@ -22,17 +23,26 @@ __all__ = ["judged", "walked"]
 Span = tuple[datetime, datetime]
 
 
-def walked(lake: Lake, fleet: Fleet, artifact: Artifact, span: Span, every_h: int, step: Step) -> Walk:
-    """Score every step of a span as if it were live."""
-    with step(f"back-test, every {every_h} h") as progress:
-        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress)
+def walked(
+    lake: Lake,
+    fleet: Fleet,
+    artifact: Artifact,
+    span: Span,
+    every_h: int,
+    step: Step,
+    compute: Compute = Compute(),  # noqa: B008 - a frozen value
+) -> Walk:
+    """Score every step of a span as if it were live; features are computed where there is room and time for it."""
+    rows = sum(file.rows for file in lake.files(LANE_SAMPLES, since=span[0], until=span[1]))
+    with step(f"back-test, every {every_h} h") as progress, compute.engine(rows) as engine:
+        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress, engine)
 
 
 def judged(lake: Lake, fleet: Fleet, alarms: pl.DataFrame, span: Span, step: Step) -> list[Scorecard]:
     """Scorecards of the alarms, of those at level act alone, and of the modules' own warning limits."""
     start, end = span
     with step("judging"):
-        events = failure_events(fleet, lake.scan(PORT_SAMPLES))
+        events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
         cards = judge_levels(alarms, events, fleet, start=start, end=end, name="forelight")
     with step("module limits") as progress:
         limits = limit_alarms(

@@ -6,10 +6,11 @@ The fleet is made, imported and learnt from once a run, however many processes t
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Generator
+import signal
+from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ingest.lake import Lake
     from models.artifact import Artifact
 
+Cluster = Any
 Once = Callable[[str, Callable[[Path], None]], Path]
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before LightGBM: threads that spin wait for each other all day
@@ -119,3 +121,23 @@ def _artifact(fleet_lake: "Lake", train_until: datetime, once: Once) -> "Artifac
     from models.train import train
 
     return Artifact.load(once("fleet-model", lambda folder: train(fleet_lake, train_until).save(folder)))
+
+
+@pytest.fixture(name="dask_cluster")
+def _dask_cluster() -> Iterator[Cluster]:
+    """A Dask cluster of two workers of one thread on this machine; its sockets and loops warn as they go down."""
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GiB"
+    ) as cluster:
+        yield cluster
+
+
+def _kill_a_worker(cluster: Cluster) -> None:
+    """As the kernel does when memory runs out; the nanny starts another."""
+    os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+
+@pytest.fixture(name="kill_a_worker", scope="session")
+def _killer() -> Callable[[Cluster], None]:
+    return _kill_a_worker

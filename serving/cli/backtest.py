@@ -57,7 +57,7 @@ def run(  # noqa: PLR0913 - the options of the command
     fresh_tiles(lake, step, compute)
     artifact = trained(lake, train_until, step, compute)
     fleet = Fleet.load(lake)
-    walk = walked(lake, fleet, artifact, (start, end), every_h, step)
+    walk = walked(lake, fleet, artifact, (start, end), every_h, step, compute)
     frame = alarm_frame(walk.alarms)
     frame.write_csv(alarms, datetime_format="%Y-%m-%dT%H:%M:%SZ")
     cards = judged(lake, fleet, frame, (start, end), step)

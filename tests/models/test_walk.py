@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from features.cube import LakeTiles
+from features.engine import Pool
 from features.fleet import Fleet
 from features.pipeline import Block, FeaturePipeline, hourly
 from ingest.lake import Lake
@@ -253,6 +254,16 @@ class TestHistory:
 
         assert steps.alarms == pieces.alarms
         assert steps.held_back == pieces.held_back
+
+    @pytest.mark.slow
+    def test_on_a_pool_of_processes_it_is_the_same_walk(
+        self, steps: Walk, artifact: Artifact, fleet_lake: Lake, fleet: Fleet, span: list[datetime]
+    ) -> None:
+        with Pool(2) as engine:
+            pooled = walk(artifact, LakeTiles(fleet_lake), fleet, span, engine=engine)
+
+        assert steps.alarms == pooled.alarms
+        assert steps.held_back == pooled.held_back
 
     def test_progress_ends_at_one(
         self, artifact: Artifact, fleet_lake: Lake, fleet: Fleet, train_until: datetime
