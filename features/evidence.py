@@ -31,6 +31,9 @@ _RECOVERED: Final = timedelta(hours=6)
 _FRESH: Final = timedelta(hours=2)
 """A link last seen bad no longer ago is still bad when the ticket is opened."""
 
+_AHEAD: Final = timedelta(days=1)
+"""Clocks that are ahead by no more than this are put right by when their samples were received."""
+
 _COUNTERS: Final = ("fec_uncorrected", "crc_errors")
 _STATES: Final = ("oper_up", "admin_up")
 
@@ -49,8 +52,11 @@ def read_samples(samples: pl.LazyFrame, windows: pl.DataFrame) -> pl.DataFrame:
     wanted = [*PORT, "time", *(name for name in (*_STATES, *_COUNTERS, "received_at") if name in there)]
     bounds = windows.select(pl.col("since").min(), pl.col("until").max()).row(0)
     near = samples.select(wanted).filter(
-        pl.col("device").is_in(windows["device"].unique().implode()), pl.col("time").is_between(*bounds)
+        pl.col("device").is_in(windows["device"].unique().implode()),
+        pl.col("time").is_between(bounds[0], bounds[1] + _AHEAD),
     )
+    if "received_at" in there:  # a clock that is ahead tells of times that have not been
+        near = near.with_columns(time=pl.min_horizontal("time", "received_at"))
     read = (
         near.join(windows.lazy().select("case", *PORT, "since", "until"), on=PORT)
         .filter(pl.col("time").is_between("since", "until"))

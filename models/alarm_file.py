@@ -41,7 +41,8 @@ def read_alarms(path: Path) -> pl.DataFrame:
 def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | datetime | None]]:
     reader = csv.DictReader(file)
     if missing := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
-        msg = f"{path}: line 1: no column {', '.join(missing)} (needed are {', '.join(_NEEDED)})"
+        there = ", ".join(reader.fieldnames or ()) or "none"
+        msg = f"{path}: line 1: no column {', '.join(missing)} (needed are {', '.join(_NEEDED)}; there are {there})"
         raise ExportError(msg)
     for row in reader:
         where = f"{path}: line {reader.line_num}"
@@ -50,6 +51,9 @@ def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | datetime | None]
             msg = f"{where}: {lacking[0]} is empty"
             raise ExportError(msg)
         times = {name: _time(where, name, text[name]) for name in _TIMES}
+        if times["raised_at"] and times["cleared_at"] and times["cleared_at"] < times["raised_at"]:
+            msg = f"{where}: cleared_at {text['cleared_at']} is before raised_at {text['raised_at']}"
+            raise ExportError(msg)
         yield {**{name: text[name] or None for name in _TEXT}, **times}
 
 

@@ -3,15 +3,20 @@
 Stated once, here, and kept by a test each. Let ``failed`` be the time of a counted failure.
 
 * An alarm stands for every link of its port: either end, and all links of a breakout or twin-port module.
-* It can be right about the next failure of its link only: what is raised before one failure says nothing of the one
-  after, and what is raised between a failure and two days after its repair belongs to that failure.
+* It can be right about the next failure of its link only: what is raised before one failure (or rescue) says nothing
+  of the one after, and what is raised between a failure and two days after its repair belongs to that failure.
+* It is about the module in the cage at that time, or about the fibre: where the module at its own end was exchanged
+  between alarm and failure, an alarm that does not suspect the fibre was about another module.
 * **Caught** at lead h: raised at least h before ``failed``, and either at most 7 days before, or earlier and still
   standing at ``failed`` (never cleared, or cleared no sooner).
 * **Neither right nor false**: raised 7 to 30 days before and standing at ``failed``; raised between a failure (counted
-  or not, but for tickets that found no fault) and two days after its repair, in maintenance, or in the 7 days before
-  a preventive swap; raised in the 7 days before a real failure that is not counted (duplicate, repeat, copper).
+  or not, but for tickets that found no fault) and two days after its repair, while drained, or in the 7 days before
+  a preventive swap; raised in the 7 days before a real failure that is not counted (duplicate, repeat, copper) or
+  before a rescue.
+* Raised in maintenance: counts from the end of the work on, right or false, if it still stands then; else not at all.
 * Raised less than h before ``failed``: too late to be caught at h, but not false.
-* **False**: every other alarm, also one that has stood for more than 30 days; at most one a link and UTC day.
+* **False**: every other alarm, also one that has stood for more than 30 days; at most one a link and UTC day. One that
+  stood before the period began, and so can catch in it, can be false in it: on its first day.
 """
 
 from datetime import datetime, timedelta
@@ -20,7 +25,7 @@ from typing import Final
 import polars as pl
 
 from features.fleet import PORT, Fleet
-from features.labels import Verdict, censoring
+from features.labels import Verdict, censoring, link_maintenance
 
 __all__ = ["NEITHER", "RIGHT", "false_alarms", "hits", "placed"]
 
@@ -32,9 +37,10 @@ NEITHER: Final = timedelta(days=30)
 
 
 def placed(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
-    """The alarms with ``alarm`` (row number) and ``link_id``: a row for each link of the port.
+    """The alarms with ``alarm`` (row number), ``link_id`` and ``since``: a row for each link of the port.
 
-    A port that the fleet does not know is a link of its own, so that an alarm on it is false.
+    A port that the fleet does not know is a link of its own, so that an alarm on it is false. ``since`` is when the
+    alarm begins to count: when it was raised, or when the work ended that it was raised in; null if it ended sooner.
     """
     ends = fleet.ends().select("link_id", *PORT, "valid_from", "valid_to").unique()
     numbered = alarms.with_row_index("alarm")
@@ -44,7 +50,22 @@ def placed(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
     unknown = numbered.join(known, on="alarm", how="anti").with_columns(
         link_id=pl.concat_str(pl.lit("unknown "), "site", pl.lit("/"), "device", pl.lit(":"), "interface")
     )
-    return pl.concat([known, unknown.select(known.columns)]).sort("alarm", "link_id")
+    return _after_work(pl.concat([known, unknown.select(known.columns)]), fleet).sort("alarm", "link_id")
+
+
+def _after_work(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
+    """With ``since``: moved to the end of announced work, be it in several parts."""
+    work = link_maintenance(fleet).select("link_id", "start", "end")
+    moved = alarms.with_columns(since="raised_at")
+    while True:
+        ends = _inside(moved, work).group_by("alarm", "link_id").agg(pl.col("end").max().alias("over"))
+        later = moved.join(ends.filter(pl.col("over").is_not_null()), on=["alarm", "link_id"], how="left")
+        still = (later["over"] > later["since"]).fill_null(value=False)
+        moved = later.with_columns(since=pl.max_horizontal("since", "over")).drop("over")
+        if not still.any():
+            break
+    ended = (pl.col("since") > pl.col("raised_at")) & (pl.col("cleared_at") <= pl.col("since")).fill_null(value=False)
+    return moved.with_columns(since=pl.when(~ended).then("since"))
 
 
 def hits(placed_alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
@@ -52,27 +73,34 @@ def hits(placed_alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet) -> pl.
 
     Caught at lead h is: some hit of the event has ``raised_at <= failed_at - h``.
     """
-    counted = events.filter(pl.col("verdict") == Verdict.COUNTED)
-    meant = _next_failure(_outside_failures(placed_alarms, events, fleet), counted)
+    turns = events.filter(pl.col("verdict").is_in([Verdict.COUNTED, Verdict.RESCUED]))
+    counting = placed_alarms.drop_nulls("since").with_columns(raised_at="since")
+    meant = _next_failure(_outside_failures(counting, events, fleet), turns, fleet)
     recent = pl.col("raised_at") >= pl.col("failed_at") - RIGHT
-    return meant.filter(recent | _standing()).select("alarm", "event_id", "link_id", "raised_at", "failed_at")
+    counted = pl.col("verdict") == Verdict.COUNTED
+    return meant.filter(counted, recent | _standing()).select("alarm", "event_id", "link_id", "raised_at", "failed_at")
 
 
 def false_alarms(
     placed_alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet, *, start: datetime, end: datetime
 ) -> pl.DataFrame:
     """False alarms raised in [start, end): link_id, day, raised_at (the first), at most one a link and day."""
-    raised = placed_alarms.filter(pl.col("raised_at") >= start, pl.col("raised_at") < end)
+    stood = (pl.col("raised_at") < start) & (pl.col("cleared_at").is_null() | (pl.col("cleared_at") > start))
+    begun = pl.when(stood).then(pl.lit(start)).otherwise("raised_at").dt.cast_time_unit("us")
+    clamped = _after_work(placed_alarms.select("alarm", "link_id", "cleared_at", raised_at=begun), fleet)
+    on = clamped.select("alarm", "link_id", on="since").drop_nulls()
+    raised = placed_alarms.join(on, on=["alarm", "link_id"]).filter(pl.col("on") >= start, pl.col("on") < end)
     real = events.filter(~pl.col("verdict").is_in([Verdict.NO_FAULT_FOUND, Verdict.UNKNOWN_PORT]))
-    meant = _next_failure(raised, real)
-    recent = pl.col("raised_at") >= pl.col("failed_at") - RIGHT
-    early = _standing() & (pl.col("raised_at") >= pl.col("failed_at") - NEITHER)
+    meant = _next_failure(raised, real, fleet)
+    recent = pl.col("since") >= pl.col("failed_at") - RIGHT
+    early = _standing() & (pl.col("since") >= pl.col("failed_at") - NEITHER)
     excused = meant.filter(recent | early)["alarm"]
-    inside = _inside(raised, _nothing_counts(events, fleet))["alarm"]
+    windows = _nothing_counts(events, fleet).filter(pl.col("reason") != "maintenance")
+    inside = [_inside(raised.with_columns(since=when), windows)["alarm"] for when in ("raised_at", "on")]
     return (
-        raised.filter(~pl.col("alarm").is_in(pl.concat([excused, inside]).implode()))
+        raised.filter(~pl.col("alarm").is_in(pl.concat([excused, *inside]).implode()))
         .group_by("alarm")
-        .agg(pl.col("link_id").min(), pl.col("raised_at").first())
+        .agg(pl.col("link_id").min(), pl.col("on").first().alias("raised_at"))
         .group_by("link_id", day=pl.col("raised_at").dt.date())
         .agg(pl.col("raised_at").min())
         .sort("raised_at", "link_id")
@@ -84,14 +112,26 @@ def _standing() -> pl.Expr:
     return pl.col("cleared_at").is_null() | (pl.col("cleared_at") >= pl.col("failed_at"))
 
 
-def _next_failure(alarms: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
-    """Each alarm with the first failure of each of its links that is not before it."""
-    return (
-        alarms.join(failures.select("event_id", "link_id", "failed_at"), on="link_id")
-        .filter(pl.col("raised_at") <= pl.col("failed_at"))
+def _next_failure(alarms: pl.DataFrame, failures: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
+    """Each alarm with the first failure of each of its links that is not before it, and whose module it was about."""
+    meant = (
+        alarms.join(failures.select("event_id", "link_id", "failed_at", "verdict"), on="link_id")
+        .filter(pl.col("since") <= pl.col("failed_at"))
         .sort("alarm", "link_id", "failed_at", "event_id")
         .unique(["alarm", "link_id"], keep="first", maintain_order=True)
     )
+    exchanged = meant.join(_exchanges(fleet), on=list(PORT)).filter(
+        pl.col("suspect").ne_missing("fiber"),
+        pl.col("raised_at") < pl.col("exchanged_at"),
+        pl.col("exchanged_at") < pl.col("failed_at"),
+    )
+    return meant.join(exchanged, on=["alarm", "link_id"], how="anti", maintain_order="left")
+
+
+def _exchanges(fleet: Fleet) -> pl.DataFrame:
+    """Port and exchanged_at: whenever a module came into a cage or left it."""
+    times = [fleet.modules.select(*PORT, exchanged_at=name) for name in ("installed_at", "removed_at")]
+    return pl.concat(times).drop_nulls().unique()
 
 
 def _nothing_counts(events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
@@ -100,15 +140,15 @@ def _nothing_counts(events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
 
 
 def _inside(alarms: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """The alarms raised in a window of their link; a null end is for ever."""
-    begun = pl.col("raised_at") >= pl.col("start")
+    """The alarms that begin to count in a window of their link; a null end is for ever."""
+    begun = pl.col("since") >= pl.col("start")
     return alarms.join(windows, on="link_id").filter(
-        begun, pl.col("end").is_null() | (pl.col("raised_at") <= pl.col("end"))
+        begun, pl.col("end").is_null() | (pl.col("since") <= pl.col("end"))
     )
 
 
 def _outside_failures(alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
     """The alarms but those raised after a failure and before two days after its repair."""
     windows = _nothing_counts(events, fleet).filter(pl.col("reason").is_in(["failure", "rescued"]))
-    after = pl.col("raised_at") > pl.col("start")
+    after = pl.col("since") > pl.col("start")
     return alarms.join(_inside(alarms, windows).filter(after), on=["alarm", "link_id"], how="anti")

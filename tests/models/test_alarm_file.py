@@ -51,6 +51,14 @@ def test_no_alarms_are_alarms_too(csv: Path) -> None:
         ("device,interface,raised_at\na,b,2026-03-01T00:00:00Z\na,b,2026-03-01T00:00:00\n", r"line 3: .* no time zone"),
         ("device,interface,raised_at\na,b,yesterday\n", r"line 2: raised_at 'yesterday' is not an ISO 8601 time"),
         ("device,interface,raised_at\na,,2026-03-01T00:00:00Z\n", r"line 2: interface is empty"),
+        (
+            "host,port,time\na,b,2026-03-01T00:00:00Z\n",
+            r"line 1: no column device, interface, raised_at \(needed are .*; there are host, port, time\)",
+        ),
+        (
+            "device,interface,raised_at,cleared_at\na,b,2026-03-01T00:00:00Z,2026-02-01T00:00:00Z\n",
+            r"line 2: cleared_at 2026-02-01T00:00:00Z is before raised_at",
+        ),
         ("", r"line 1: no column device, interface, raised_at"),
     ],
 )

@@ -164,7 +164,7 @@ class TestFalse:
             end=START + 40 * DAY,
         )
 
-        assert (1, 1) == (_caught(card)[24], card.false_alarms)  # only the one on an unknown port is false
+        assert (1, 2) == (_caught(card)[24], card.false_alarms)  # the other is on a port that nobody knows
         assert (1, 1) == (_caught(begun_inside)[24], begun_inside.false_alarms)
 
     def test_between_failure_and_two_days_after_repair_nothing_counts(self, judged: Judge) -> None:
@@ -181,15 +181,23 @@ class TestFalse:
 
         assert ({1: 0, 6: 0, 24: 0}, 0) == (_caught(card), card.false_alarms)
 
-    def test_in_maintenance_nothing_is_false_but_a_warning_is_a_warning(self, judged: Judge) -> None:
-        day = START + 5 * DAY
-        quiet = pl.DataFrame(
-            {"device": ["spine01"] * 2, "start": [day, FAILED - 2 * DAY], "end": [day + HOUR, FAILED - DAY]}
+    def test_an_alarm_that_ends_in_the_work_it_was_raised_in_counts_nowhere(self, judged: Judge) -> None:
+        work = pl.DataFrame({"device": ["spine01"], "start": [FAILED - 2 * DAY], "end": [FAILED - DAY]})
+
+        card = judged(_alarm(FAILED - 40 * HOUR, FAILED - 30 * HOUR), maintenance=work)
+
+        assert ({1: 0, 6: 0, 24: 0}, 0) == (_caught(card), card.false_alarms)
+
+    def test_an_alarm_that_outlives_the_work_counts_from_its_end(self, judged: Judge) -> None:
+        """Right or false: or else whoever raises alarms in every maintenance window is never wrong."""
+        end = FAILED - 6 * HOUR
+        work = pl.DataFrame(
+            {"device": ["spine01"] * 2, "start": [FAILED - 2 * DAY, end - HOUR], "end": [end - HOUR, end]}
         )
 
-        card = judged(_alarm(day, interface="Ethernet1"), _alarm(FAILED - 2 * DAY + HOUR), maintenance=quiet)
+        card = judged(_alarm(FAILED - DAY), _alarm(FAILED - DAY, interface="Ethernet1"), maintenance=work)
 
-        assert (1, 0) == (_caught(card)[24], card.false_alarms)
+        assert ({1: 1, 6: 1, 24: 0}, 1) == (_caught(card), card.false_alarms)
 
     def test_in_the_week_before_a_preventive_swap_nothing_is_false(self, judged: Judge) -> None:
         swapped = START + 15 * DAY
@@ -215,9 +223,17 @@ class TestFalse:
         assert card.at(24).f1 is None
 
     def test_only_alarms_of_the_period_can_be_false(self, judged: Judge) -> None:
-        card = judged(_alarm(START - HOUR, interface="Ethernet1"), _alarm(END, interface="Ethernet1"))
+        ended = _alarm(START - HOUR, START, interface="Ethernet1")
+
+        card = judged(ended, _alarm(END, interface="Ethernet1"))
 
         assert (0, 0) == (card.alarms, card.false_alarms)
+
+    def test_an_alarm_that_stands_as_the_period_begins_is_of_the_period(self, judged: Judge) -> None:
+        """What may catch failures in it may be false in it: on its first day, once."""
+        card = judged(_alarm(START - 3 * DAY, interface="Ethernet1"))
+
+        assert (0, 1, [START.date()]) == (card.alarms, card.false_alarms, list(card.false_by_day))
 
     def test_an_alarm_before_a_failure_after_the_period_is_not_false(self, judged: Judge) -> None:
         card = judged(_alarm(END - DAY), events=[_event(failed_at=END + DAY)])
