@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 
 from ingest.errors import LakeError
 from ingest.lake.delta import BUCKET, PARTITION, DataFile, bucket_of, buckets_of, data_files, same_type, stored
 from ingest.lake.files import file_system, stored_path
 from ingest.lake.prune import SAFE_AGE, unreferenced
-from ingest.lake.table import address, open_table
+from ingest.lake.table import address, one_line, open_table
 from ingest.schema import Table
 
 __all__ = ["Finding", "Kind", "check_table"]
@@ -58,7 +59,18 @@ def check_table(uri: str, table: Table, *, deep: bool = False) -> list[Finding]:
         uri: of the lake.
         table: which.
         deep: read every value, not only each file's footer.
+
+    Raises:
+        LakeError: what holds the table does not answer.
     """
+    try:
+        return _findings(uri, table, deep=deep)
+    except (DeltaError, OSError) as error:
+        msg = f"{table.name}: {one_line(error)}; it was not checked"
+        raise LakeError(msg) from error
+
+
+def _findings(uri: str, table: Table, *, deep: bool) -> list[Finding]:
     try:
         handle = open_table(uri, table)
     except LakeError as error:
@@ -127,12 +139,29 @@ def _file_findings(
         return [Finding(table.name, "missing", file.path, f"{file.rows} rows are in the log and not on disk")]
     if info.size != file.size_bytes:
         return [Finding(table.name, "torn", file.path, f"{info.size} bytes of {file.size_bytes}")]
+    files = file_system(handle)
     try:
-        with file_system(handle).open_input_file(stored_path(file.path)) as source:
-            parquet = pq.ParquetFile(source, page_checksum_verification=True)
-            return [Finding(table.name, *of) for of in _content(handle, table, file, parquet, deep=deep)]
+        with files.open_input_file(stored_path(file.path)) as source:
+            return _contents(handle, table, file, source, deep=deep)
     except (OSError, pa.ArrowException) as error:
-        return [Finding(table.name, "torn", file.path, str(error).splitlines()[0])]
+        if handle.table_uri.startswith("file:"):
+            return [_torn(table, file, error)]
+    # Of an object store it may be the answer that is torn: then this is raised, for the file may be whole.
+    with files.open_input_file(stored_path(file.path)) as source:
+        content = source.read()
+    try:
+        return _contents(handle, table, file, pa.BufferReader(content), deep=deep)
+    except (OSError, pa.ArrowException) as error:
+        return [_torn(table, file, error)]
+
+
+def _torn(table: Table, file: DataFile, error: Exception) -> Finding:
+    return Finding(table.name, "torn", file.path, str(error).splitlines()[0])
+
+
+def _contents(handle: DeltaTable, table: Table, file: DataFile, source: pa.NativeFile, *, deep: bool) -> list[Finding]:
+    parquet = pq.ParquetFile(source, page_checksum_verification=True)
+    return [Finding(table.name, *of) for of in _content(handle, table, file, parquet, deep=deep)]
 
 
 def _content(

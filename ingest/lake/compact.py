@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
 
 from ingest.errors import LakeError
 from ingest.lake.delta import DataFile, data_files, read, stored
 from ingest.lake.files import PREFIX, Partition, SortedFile, delete_file, exchange, file_system, stored_path
+from ingest.lake.table import one_line
 from ingest.schema import Table
 
 __all__ = ["SLICE_ROWS", "by_partition", "compact_partition", "is_compacted", "sorted_rows"]
@@ -80,17 +80,16 @@ def compact_partition(
             raise _named(handle, table, files, error) from error
     try:
         check()
-        exchange(handle, [out], files)
-    except BaseException as error:
-        if isinstance(error, CommitFailedError) or not _committed(handle, out.path):
-            delete_file(handle, out.path)
+    except BaseException:
+        delete_file(handle, out.path)
         raise
+    exchange(handle, [out], files)
     return True
 
 
 def _named(handle: DeltaTable, table: Table, files: Sequence[DataFile], error: Exception) -> LakeError:
     """The error with the file that is at fault; polars does not always say which."""
-    reason = (str(error) or type(error).__name__).splitlines()[0]
+    reason = one_line(error)
     for file in files:
         try:
             with file_system(handle).open_input_file(stored_path(file.path)) as source:
@@ -98,14 +97,6 @@ def _named(handle: DeltaTable, table: Table, files: Sequence[DataFile], error: E
         except (OSError, pa.ArrowException):
             return LakeError(f"{table.name}: {file.path} cannot be read ({reason}); see forelight lake check")
     return LakeError(f"{table.name}: {reason}")
-
-
-def _committed(handle: DeltaTable, path: str) -> bool:
-    """Whether a commit that raised came through all the same; where that cannot be told, it may have."""
-    try:
-        return any(file.path == path for file in data_files(DeltaTable(handle.table_uri)))
-    except Exception:  # noqa: BLE001 - the file must not be deleted on a doubt; prune finds it
-        return True
 
 
 def sorted_rows(table: Table, rows: pl.DataFrame, *, keep_versions: bool = False) -> pl.DataFrame:

@@ -7,7 +7,7 @@ encodings by column.
 import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import Final, Self
@@ -19,13 +19,24 @@ import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction, RemoveAction
 
 from ingest.lake.delta import BUCKET, PARTITION, DataFile
 from ingest.schema import Table
 
-__all__ = ["PREFIX", "Partition", "SortedFile", "add", "delete_file", "exchange", "file_system", "stored_path"]
+__all__ = [
+    "PREFIX",
+    "Partition",
+    "SortedFile",
+    "add",
+    "certainly",
+    "delete_file",
+    "exchange",
+    "file_system",
+    "stored_path",
+]
 
 PREFIX: Final = "compacted-"
 """Names of sorted files begin so; before ``part-``, so that of one moment they come first in commit order."""
@@ -36,6 +47,7 @@ ROW_GROUP_ROWS: Final = 131_072
 _ZSTD_LEVEL: Final = 3
 _FEW: Final = 0.15  # distinct values by rows; benchmarks/lake.py prints what comes of it
 _EXCHANGE: Final = "forelight:exchange"  # a transaction of Delta, by which it tells two exchanges at once
+_NAME: Final = "forelight:commit"
 Partition = tuple[date | None, int | None]
 """Day and bucket."""
 
@@ -62,7 +74,9 @@ def add(handle: DeltaTable, files: Sequence["SortedFile"], properties: CommitPro
     Raises:
         CommitFailedError: days were dropped meanwhile, or one of the transactions was committed by another.
     """
-    _commit(handle, [file.action(new_data=True) for file in files], properties)
+    by = handle.metadata().partition_columns
+    actions: list[AddAction | RemoveAction] = [file.action(new_data=True) for file in files]
+    handle.create_write_transaction(actions, "append", handle.schema(), partition_by=by, commit_properties=properties)
 
 
 def exchange(handle: DeltaTable, files: Sequence["SortedFile"], removed: Sequence[DataFile]) -> None:
@@ -70,7 +84,8 @@ def exchange(handle: DeltaTable, files: Sequence["SortedFile"], removed: Sequenc
 
     The commit carries a transaction that all exchanges have in common, and Delta refuses one that another came
     before: two rewrites of the same files would double their rows. It is marked as no change of data, also where days
-    are dropped: then appends that run beside it need not try again, and what they add stays.
+    are dropped: then appends that run beside it need not try again, and what they add stays. Where it fails the new
+    files are deleted, but for those of a commit that an object store may still have under way.
 
     Raises:
         CommitFailedError: another exchange was committed since the handle was opened.
@@ -81,15 +96,45 @@ def exchange(handle: DeltaTable, files: Sequence["SortedFile"], removed: Sequenc
         RemoveAction(f.path, False, max(now_ms, f.modified_ms), f.size_bytes, _values((f.day, f.bucket)))
         for f in removed
     ]
-    alone = CommitProperties(app_transactions=[Transaction(_EXCHANGE, handle.version() + 1)])
-    _commit(handle, [*(file.action(new_data=False) for file in files), *removals], alone)
-
-
-def _commit(handle: DeltaTable, actions: Sequence[AddAction | RemoveAction], properties: CommitProperties) -> None:
+    actions: list[AddAction | RemoveAction] = [*(file.action(new_data=False) for file in files), *removals]
     by = handle.metadata().partition_columns
-    handle.create_write_transaction(
-        list(actions), "append", handle.schema(), partition_by=by, commit_properties=properties
-    )
+
+    def commit(properties: CommitProperties) -> None:
+        handle.create_write_transaction(
+            actions, "append", handle.schema(), partition_by=by, commit_properties=properties
+        )
+
+    try:
+        certainly(handle, commit, [Transaction(_EXCHANGE, handle.version() + 1)])
+    except (DeltaError, OSError) as error:
+        if isinstance(error, CommitFailedError) or handle.table_uri.startswith("file:"):
+            for file in files:
+                delete_file(handle, file.path)
+        raise
+
+
+def certainly(
+    handle: DeltaTable, commit: Callable[[CommitProperties], None], transactions: Sequence[Transaction] = ()
+) -> None:
+    """Commit; what the commit raises is raised only where it did not come through all the same.
+
+    An object store may take a commit while its answer is lost. The commit is then made again, and refused for being
+    there: taken at its word, this would delete files that belong to the table, or append rows twice. So each commit
+    carries a name, which is looked for in the log where there is doubt.
+
+    Args:
+        handle: the version that the commit is based on.
+        commit: makes it, with the properties that it is given.
+        transactions: to be recorded with it.
+    """
+    name, version = uuid4().hex, handle.version()
+    try:
+        commit(CommitProperties(custom_metadata={_NAME: name}, app_transactions=list(transactions)))
+    except (DeltaError, OSError):
+        newest = DeltaTable(handle.table_uri)
+        since = newest.version() - version
+        if since < 1 or all(entry.get(_NAME) != name for entry in newest.history(since)):
+            raise
 
 
 def _values(partition: Partition) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
@@ -16,15 +17,16 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from ingest.errors import LakeError
 from ingest.lake.delta import BUCKET, PARTITION, buckets_of, canonical, file_actions, partitions, stored
-from ingest.lake.files import SortedFile, add
+from ingest.lake.files import SortedFile, add, certainly
 from ingest.schema import Table
 
-__all__ = ["address", "append_chunk", "create_table", "open_table", "recorded", "retried"]
+__all__ = ["address", "append_chunk", "create_table", "one_line", "open_table", "recorded", "retried"]
 
 _ATTEMPTS: Final = 60
 _WRITER: Final = WriterProperties(compression="ZSTD", compression_level=3, max_row_group_size=262_144)
 _LOG: Final = {"delta.logRetentionDuration": "interval 2 days"}  # a commit a minute is 43,200 files in Delta's 30 days
 _BUCKETS: Final = 1024  # more are small files again
+_SAID: Final = 600  # characters of an error of others, which may go on with a document of an object store's
 _Done = TypeVar("_Done")
 
 
@@ -119,7 +121,7 @@ def append_chunk(
         if next(attempts) and (marked or (names and done == set(names))):
             return False
         marks = [Transaction(name, 1) for name in names if name not in done] + ([Transaction(*mark)] if mark else [])
-        _write(handle, table, rows, CommitProperties(app_transactions=marks))
+        certainly(handle, lambda properties: _write(handle, table, rows, properties), marks)
         return True
 
     return retried(uri, table, append)
@@ -184,4 +186,16 @@ def _waits() -> Iterator[float]:
 
 
 def _lake_error(table: Table, error: Exception) -> LakeError:
-    return LakeError(f"{table.name}: {(str(error) or type(error).__name__).splitlines()[0]}")
+    return LakeError(f"{table.name}: {one_line(error)}")
+
+
+def one_line(error: Exception) -> str:
+    r"""What an error says, without the colours, arrows and lines that deltalake sets its causes in.
+
+    >>> one_line(OSError("Generic S3 error\n \x1b[31m↳\x1b[0m Error performing PUT"))
+    'Generic S3 error: Error performing PUT'
+    """
+    plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))
+    causes = [line.strip(" \t↳│╰─▶") for line in plain.splitlines()]
+    said = ": ".join(cause for cause in causes if cause) or type(error).__name__
+    return said if len(said) <= _SAID else f"{said[:_SAID]}…"

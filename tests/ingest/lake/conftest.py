@@ -1,6 +1,7 @@
 """Lakes on disk and on a real S3 server, and rows for them."""
 
 import contextlib
+import json
 import multiprocessing
 import os
 import socket
@@ -113,6 +114,43 @@ def _s3(s3_server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     request = urllib.request.Request(f"{s3_server}/{bucket}", method="PUT")
     with urllib.request.urlopen(request, timeout=5):
         return f"s3://{bucket}/forelight"
+
+
+class BadS3:
+    """What stands before the S3 server: its faults come by a plan, see ``bad_s3.py``."""
+
+    def __init__(self, address: str, environment: dict[str, str]) -> None:
+        self.environment = environment
+        self._plan = f"{address}/_plan"
+
+    def plan(self, *kinds: str, **how: object) -> None:
+        """Let requests fail from now on; without kinds none."""
+        plan = {"kinds": kinds, "chance": 1.0, "times": 1_000_000, **how} if kinds else {}
+        request = urllib.request.Request(self._plan, method="PUT", data=json.dumps(plan).encode())
+        with urllib.request.urlopen(request, timeout=5):
+            pass
+
+    def done(self) -> list[str]:
+        """The faults that came to pass since the last plan."""
+        with urllib.request.urlopen(self._plan, timeout=5) as answer:
+            found: list[str] = json.loads(answer.read())
+            return found
+
+
+@pytest.fixture(name="bad_s3")
+def _bad_s3(s3: str, s3_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[BadS3]:
+    """The way to the S3 server leads through a proxy that may let requests fail; a request is given up after 2 s."""
+    program = Path(__file__).with_name("bad_s3.py")
+    with subprocess.Popen([sys.executable, str(program), s3_server], stdout=subprocess.PIPE, text=True) as proxy:
+        try:
+            assert proxy.stdout is not None
+            address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
+            environment = {"AWS_ENDPOINT_URL": address, "AWS_TIMEOUT": "2 seconds"}
+            for name, value in environment.items():
+                monkeypatch.setenv(name, value)
+            yield BadS3(address, environment)
+        finally:
+            proxy.kill()
 
 
 @pytest.fixture(name="anywhere", params=["file", "s3"])
