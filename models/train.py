@@ -90,22 +90,28 @@ class _Piece:
     times: Sequence[datetime]
     events: pl.DataFrame
     censored: pl.DataFrame
+    model: JointModel
+    each_end: bool
 
 
 def _rows_of(piece: _Piece) -> tuple[list[RiskSet], list[EveryHour]]:
     """What is learnt from a piece: a pure function of what the lake holds."""
     pipeline, lake = FeaturePipeline(), Lake(piece.lake)
-    model = JointModel(pipeline.names, pipeline.signs)
     parts, hourly_parts = [], []
     for block in pipeline.blocks(LakeTiles(lake), Fleet.load(lake).as_of(piece.until), piece.times):
         known = outcomes(block, piece.events, piece.censored, piece.until)
         parts.append(risk_set(block, known))
-        hourly_parts.append(_every_hour(block, known, piece.first, model))
+        hourly_parts.append(_every_hour(block, known, piece))
     return parts, hourly_parts
 
 
 def training_data(
-    lake: Lake, until: datetime, progress: Callable[[float], None] = lambda _: None, engine: Engine | None = None
+    lake: Lake,
+    until: datetime,
+    progress: Callable[[float], None] = lambda _: None,
+    engine: Engine | None = None,
+    model: JointModel | None = None,
+    each_end: bool = False,
 ) -> TrainingData:
     """Rows at risk from everything that was known at `until`.
 
@@ -114,10 +120,13 @@ def training_data(
         until: whole hour.
         progress: called with the fraction done.
         engine: where features are computed, piece by piece; this process where not given.
+        model: whose view of a link the policy is fitted on; the joint model's where not given.
+        each_end: rows for the policy of each end of a link, not of the link.
 
     Raises:
         ModelError: there is too little telemetry before `until`.
     """
+    model = model or _joint()
     times = _times(lake, until)
     fleet = Fleet.load(lake).as_of(until)
     ports, lanes = (
@@ -127,7 +136,9 @@ def training_data(
     censored = censoring(fleet, events)
     hours = int(_PIECE / timedelta(hours=1))
     starts = range(0, len(times), hours)
-    pieces = [_Piece(lake.uri, until, times[0], times[i : i + hours], events, censored) for i in starts]
+    pieces = [
+        _Piece(lake.uri, until, times[0], times[i : i + hours], events, censored, model, each_end) for i in starts
+    ]
     made: dict[datetime, tuple[list[RiskSet], list[EveryHour]]] = {}
     for piece, result in (engine or Here()).run(_rows_of, pieces):
         made[piece.times[0]] = result
@@ -152,13 +163,13 @@ def _times(lake: Lake, until: datetime) -> list[datetime]:
     return times
 
 
-def _every_hour(block: Block, known: Outcomes, first: datetime, model: JointModel) -> EveryHour:
-    port, time = np.nonzero(block.first)
+def _every_hour(block: Block, known: Outcomes, piece: _Piece) -> EveryHour:
+    port, time = np.nonzero(block.present if piece.each_end else block.first)
     far = known.until_event_h[port, time] > HORIZONS_H[-1]
     return EveryHour(
-        model.link_view(block.matrix(port, time)),
+        piece.model.link_view(block.matrix(port, time)),
         np.array(block.history.links, object)[port],
-        ((block.history.at_s[time] - first.timestamp()) // 3600).astype(np.int64),
+        ((block.history.at_s[time] - piece.first.timestamp()) // 3600).astype(np.int64),
         known.well[port, time] & far & (known.observed_h[port, time] >= 0),
         np.where(known.well[port, time], known.until_event_h[port, time], np.inf).astype(np.float32),
     )
@@ -185,11 +196,17 @@ def unseen_risks(data: TrainingData, model: JointModel) -> Unseen:
     names, row = np.unique(every.link.astype(str), return_inverse=True)
     risk = np.full((names.shape[0], len(data.times)), np.nan, np.float32)
     healthy, wait = np.zeros(risk.shape, bool), np.full(risk.shape, np.inf, np.float32)
-    risk[row, every.hour] = model.predict_unseen(every.rows, every.link)[:, _ALARM_COLUMN]
+    foretold = model.predict_unseen(every.rows, every.link)[:, _ALARM_COLUMN]
+    np.fmax.at(risk, (row, every.hour), foretold)  # of both ends' risks the worse, where each has its own
     healthy[row, every.hour] = every.healthy
     wait[row, every.hour] = every.until_event_h
     per_link = data.rows.place.unique().height / max(len(set(data.rows.link)), 1)
     return Unseen(risk, healthy, wait, per_link)
+
+
+def _joint() -> JointModel:
+    pipeline = FeaturePipeline()
+    return JointModel(pipeline.names, pipeline.signs)
 
 
 def train(
@@ -197,6 +214,9 @@ def train(
     until: datetime,
     progress: Callable[[str, float], None] = lambda _step, _done: None,
     engine: Engine | None = None,
+    *,
+    model: JointModel | None = None,
+    each_end: bool = False,
 ) -> Artifact:
     """A model and its policy from everything that was known at `until`.
 
@@ -205,13 +225,14 @@ def train(
         until: whole hour.
         progress: called with a step's name and the fraction of it done.
         engine: where features are computed; this process where not given.
+        model: unfitted; the joint model of all columns where not given.
+        each_end: the model judges each end of a link by itself.
 
     Raises:
         ModelError: too little telemetry or no failure before `until`.
     """
-    pipeline = FeaturePipeline()
-    model = JointModel(pipeline.names, pipeline.signs)
-    data = training_data(lake, until, lambda done: progress("features", done), engine)
+    model = model or _joint()
+    data = training_data(lake, until, lambda done: progress("features", done), engine, model, each_end)
     progress("model", 0.0)
     model.fit(data.rows, data.fault)
     progress("model", 1.0)

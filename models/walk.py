@@ -243,6 +243,7 @@ def walk(
     times: Sequence[datetime],
     progress: Callable[[float], None] = lambda _: None,
     engine: Engine | None = None,
+    also: Sequence[Callable[[Block], None]] = (),
 ) -> Walk:
     """Score a span of history as if it were live.
 
@@ -253,11 +254,14 @@ def walk(
         times: whole hours, ascending.
         progress: called with the fraction done.
         engine: where features are computed, piece by piece; this process where not given.
+        also: called with each block, in order of time: others that look at the same features.
     """
     steps = Walk(artifact, Work.of(fleet))
     done = 0
     for block in engine_blocks(engine or Here(), source, fleet, times):
         steps.feed(block, link_risks(artifact, block))
+        for other in also:
+            other(block)
         done += len(block.history.at)
         progress(done / len(times))
     return steps

@@ -1,5 +1,6 @@
 """The back-test as the command line and the demo run it: walk, judge, and the module limits on the same events."""
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import polars as pl
@@ -7,7 +8,7 @@ import polars as pl
 from features.cube import LakeTiles
 from features.fleet import Fleet
 from features.labels import failure_events
-from features.pipeline import hourly
+from features.pipeline import Block, hourly
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from models.artifact import Artifact
@@ -23,7 +24,7 @@ __all__ = ["judged", "walked"]
 Span = tuple[datetime, datetime]
 
 
-def walked(
+def walked(  # noqa: PLR0913 - the last two have defaults
     lake: Lake,
     fleet: Fleet,
     artifact: Artifact,
@@ -31,15 +32,28 @@ def walked(
     every_h: int,
     step: Step,
     compute: Compute = Compute(),  # noqa: B008 - a frozen value
+    *,
+    also: Sequence[Callable[[Block], None]] = (),
 ) -> Walk:
-    """Score every step of a span as if it were live; features are computed where there is room and time for it."""
+    """Score every step of a span as if it were live; features are computed where there is room and time for it.
+
+    Others may look on: each of `also` is called with the features, in order of time.
+    """
     rows = sum(file.rows for file in lake.files(LANE_SAMPLES, since=span[0], until=span[1]))
     with step(f"back-test, every {every_h} h") as progress, compute.engine(rows) as engine:
-        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress, engine)
+        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress, engine, also)
 
 
-def judged(lake: Lake, fleet: Fleet, alarms: pl.DataFrame, span: Span, step: Step) -> list[Scorecard]:
-    """Scorecards of the alarms, of those at level act alone, and of the modules' own warning limits."""
+def judged(
+    lake: Lake,
+    fleet: Fleet,
+    alarms: pl.DataFrame,
+    span: Span,
+    step: Step,
+    *,
+    others: Mapping[str, pl.DataFrame] | None = None,
+) -> list[Scorecard]:
+    """Scorecards of the alarms, of those at level act alone, of the modules' own warning limits, then of others'."""
     start, end = span
     with step("judging"):
         events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
@@ -53,4 +67,5 @@ def judged(lake: Lake, fleet: Fleet, alarms: pl.DataFrame, span: Span, step: Ste
             end=end,
             progress=lambda until: progress((until - start) / max(end - start, timedelta(hours=1))),
         )
-    return [*cards, judge(limits, events, fleet, start=start, end=end, name="module limits")]
+    rest = {"module limits": limits, **(others or {})}
+    return [*cards, *(judge(said, events, fleet, start=start, end=end, name=name) for name, said in rest.items())]

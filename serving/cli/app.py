@@ -139,6 +139,9 @@ def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
     every: Annotated[int, typer.Option(parser=whole_hours, metavar="1h", help="Step between scores.")] = "1h",  # type: ignore[assignment]
     train_until: Time = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="Judge models that see less beside; they are trained, too.")
+    ] = False,
     dask: Dask = None,
     memory: Memory = None,
     json: Json = False,
@@ -146,8 +149,17 @@ def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
     """Walk through history as if it were live and write the alarms."""
     from serving.cli import backtest as command
 
-    where = _compute(dask, memory)
-    command.run(start, end, alarms, every_h=every, train_until=train_until, report=report, as_json=json, compute=where)
+    command.run(
+        start,
+        end,
+        alarms,
+        every_h=every,
+        train_until=train_until,
+        report=report,
+        as_json=json,
+        ablations=ablations,
+        compute=_compute(dask, memory),
+    )
 
 
 @app.command()

@@ -1,0 +1,50 @@
+"""Who would have said what: scorecards of many sets of alarms on the same events, a line each."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.table import Table
+
+from models.scorecard import Scorecard
+
+__all__ = ["comparison_rows", "comparison_table"]
+
+_NONE: Final = "-"
+
+
+def comparison_rows(cards: Sequence[Scorecard]) -> list[tuple[str, ...]]:
+    """A header, then of each scorecard name, F1 at each lead, recall at the shortest, false alarms and lead time."""
+    leads = [score.lead_h for score in cards[0].leads]
+    header = (
+        *("alarms of", *(f"F1 {lead_h} h" for lead_h in leads), f"recall {leads[0]} h"),
+        *("false alarms", "per 1,000 modules and week", "median lead h"),
+    )
+    return [header, *(_row(card) for card in cards)]
+
+
+def _row(card: Scorecard) -> tuple[str, ...]:
+    median = card.lead_quantiles_h.get("50%")
+    per_1000 = card.false_per_1000_module_weeks
+    return (
+        card.name,
+        *(_share(score.f1) for score in card.leads),
+        _share(card.leads[0].recall),
+        str(card.false_alarms),
+        _NONE if per_1000 is None else f"{per_1000:.1f}",
+        _NONE if median is None else f"{median:.0f}",
+    )
+
+
+def _share(value: float | None) -> str:
+    return _NONE if value is None else f"{value:.2f}"
+
+
+def comparison_table(cards: Sequence[Scorecard], *, title: str) -> Table:
+    """The same for a terminal; the cards have the same leads."""
+    header, *rows = comparison_rows(cards)
+    table = Table(title=title, title_justify="left")
+    for name in header:
+        table.add_column(name, justify="left" if name == header[0] else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
