@@ -20,7 +20,7 @@ from models.counting import false_alarms, hits, placed
 from models.scorecard import LeadScore, Scorecard
 from models.truth import attribution
 
-__all__ = ["BASE_RATE_PER_YEAR", "LEADS_H", "judge", "judge_levels"]
+__all__ = ["BASE_RATE_PER_YEAR", "LEADS_H", "Counts", "counts", "judge", "judge_levels"]
 
 LEADS_H: Final = (1, 6, 24)
 """Leads judged, in hours; F1 at 24 h is the headline: a day ahead."""
@@ -105,6 +105,38 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
         attribution=attribution(on_links, _by_lead(found, min(leads_h)), events, fleet),
         alarms_by_day=_counts(raised["raised_at"].dt.date()),
         false_by_day=_counts(wrong["day"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a judgement counts, without intervals and attribution: failures, false alarms, caught by lead in hours."""
+
+    failures: int
+    false: int
+    caught: dict[int, int]
+    module_weeks: float
+
+
+def counts(
+    alarms: pl.DataFrame,
+    events: pl.DataFrame,
+    fleet: Fleet,
+    *,
+    start: datetime,
+    end: datetime,
+    leads_h: Sequence[int] = LEADS_H,
+) -> Counts:
+    """The counts of ``judge`` alone, for many sets of alarms; arguments as there."""
+    on_links = placed(_complete(alarms), fleet)
+    inside = pl.col("failed_at").is_between(start, end, closed="left") & (pl.col("verdict") == Verdict.COUNTED)
+    failures = events.filter(inside)
+    found = hits(on_links, events, fleet).join(failures, on="event_id", how="semi")
+    return Counts(
+        failures.height,
+        false_alarms(on_links, events, fleet, start=start, end=end).height,
+        {lead_h: _caught(found, lead_h).height for lead_h in leads_h},
+        _modules(fleet, start, end) * ((end - start) / timedelta(weeks=1)),
     )
 
 

@@ -6,9 +6,15 @@ from datetime import date, datetime
 
 from rich.table import Table
 
-__all__ = ["Attribution", "LeadScore", "Scorecard", "scorecard_rows", "scorecard_table"]
+from models.points import BudgetPoint, HorizonCalibration
+
+__all__ = ["BASE_RATES_PER_YEAR", "Attribution", "LeadScore", "Scorecard", "scorecard_rows", "scorecard_table"]
+
+BASE_RATES_PER_YEAR = (0.002, 0.01, 0.05, 0.2)
+"""Failures a module and year that F1 is restated at: a good optic's, the design's, a bad lot's, a bad year's."""
 
 _NONE = "-"
+_WEEKS_A_YEAR = 365.25 / 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,8 @@ class Scorecard:
         lead_quantiles_h: quantiles of them.
         attribution: whether type, fault unit, end and action were right.
         alarms_by_day, false_by_day: counts by UTC day.
+        at_budgets, curve: what the ranking of risks could do at fixed budgets of false alarms, where risks are known.
+        calibration: whether the risks came true, by horizon, where risks are known.
     """
 
     name: str
@@ -97,6 +105,18 @@ class Scorecard:
     attribution: Attribution = Attribution()
     alarms_by_day: Mapping[date, int] = field(default_factory=dict)
     false_by_day: Mapping[date, int] = field(default_factory=dict)
+    at_budgets: tuple[BudgetPoint, ...] = ()
+    curve: tuple[BudgetPoint, ...] = ()
+    calibration: tuple[HorizonCalibration, ...] = ()
+
+    def f1_at(self, failures_per_year: float, lead_h: int) -> float | None:
+        """F1 where modules fail so often: recall and the rate of false alarms are kept, the failures are not."""
+        recall = self.at(lead_h).recall
+        if recall is None or not self.module_weeks:
+            return None
+        failing, false = failures_per_year / _WEEKS_A_YEAR, self.false_alarms / self.module_weeks
+        whole = recall * failing + false + failing
+        return 2 * recall * failing / whole if whole else None
 
     def at(self, lead_h: int) -> LeadScore:
         """The score at one lead; KeyError names a lead that was not judged."""
@@ -112,6 +132,10 @@ class Scorecard:
         for name in ("alarms_by_day", "false_by_day"):
             values[name] = {day.isoformat(): count for day, count in values[name].items()}
         values["leads"] = {f"{score.lead_h}h": asdict(score) for score in self.leads}
+        values["f1_at_base_rates"] = {
+            f"{rate:g}": {f"{score.lead_h}h": self.f1_at(rate, score.lead_h) for score in self.leads}
+            for rate in BASE_RATES_PER_YEAR
+        }
         values["lead_times_h"] = [round(hours, 3) for hours in self.lead_times_h]
         return values
 
@@ -123,6 +147,12 @@ class Scorecard:
             for name in ("precision", "recall", "f1", "precision_at_base_rate")
         }
         flat |= {name: getattr(self, name) for name in ("failures", "false_alarms", "false_per_1000_module_weeks")}
+        for found in self.calibration:
+            flat |= {
+                f"calibration_slope_{found.horizon_h}h": found.slope,
+                f"brier_skill_{found.horizon_h}h": found.brier_skill,
+            }
+        flat |= {f"recall_24h_at_{point.budget:g}": point.recall.get(24) for point in self.at_budgets}
         flat |= {name: value for name, value in asdict(self.attribution).items() if name.endswith("_accuracy")}
         return {name: float(value) for name, value in flat.items() if value is not None}
 
