@@ -1,18 +1,24 @@
-"""forelight.toml: what to poll, how often and with which credentials; unknown keys are errors that name the nearest."""
+"""forelight.toml: what to poll, how often and with which credentials, and how long rows are kept.
+
+Unknown keys are errors that name the nearest right one.
+"""
 
 import difflib
 import tomllib
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ingest.errors import ConfigError
+from ingest.schema import TABLES
 from ingest.snmp.options import SnmpOptions
 
-__all__ = ["Collect", "Config", "GnmiOptions", "SnmpOptions", "Target", "load_config"]
+__all__ = ["Collect", "Config", "GnmiOptions", "Retention", "SnmpOptions", "Target", "load_config", "load_retention"]
 
 _Seconds = Annotated[float, Field(gt=0)]
+_Days = Annotated[float, Field(ge=1, le=36_500)]
 
 
 class _Strict(BaseModel):
@@ -67,11 +73,36 @@ class Target(_Strict):
         return self
 
 
-class Config(_Strict):
-    """A whole configuration."""
+class Retention(_Strict):
+    """For how many days rows of a table are kept; of a table that is not named for ever."""
+
+    lane_samples: _Days | None = None
+    port_samples: _Days | None = None
+    port_events: _Days | None = None
+    scores: _Days | None = None
+    lane_tiles: _Days | None = None
+    port_tiles: _Days | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _have_days(cls, tables: object) -> object:
+        for name in tables if isinstance(tables, dict) else ():
+            if name in TABLES and TABLES[name].time is None:
+                msg = f"{name} has no days that could be dropped: it is kept for ever"
+                raise ValueError(msg)
+        return tables
+
+    def ages(self) -> dict[str, timedelta]:
+        """How long each table that is named is kept."""
+        return {name: timedelta(days=days) for name, days in self if days is not None}
+
+
+class _Sections(_Strict):
+    """What a configuration may say."""
 
     collect: Collect = Collect()
-    target: Annotated[tuple[Target, ...], Field(min_length=1)]
+    retention: Retention = Retention()
+    target: tuple[Target, ...] = ()
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Self:
@@ -83,6 +114,12 @@ class Config(_Strict):
             seen.add((target.site, target.device))
         return self
 
+
+class Config(_Sections):
+    """The configuration of a collector."""
+
+    target: Annotated[tuple[Target, ...], Field(min_length=1)]
+
     def warnings(self) -> list[str]:
         """What works and should not be, each with the devices that it is said of."""
         said: dict[str, list[str]] = {}
@@ -90,6 +127,9 @@ class Config(_Strict):
             for warning in target.snmp.warnings() if target.snmp else ():
                 said.setdefault(warning, []).append(target.device)
         return [f"{_shown(devices)}: {warning}" for warning, devices in said.items()]
+
+
+_Loaded = TypeVar("_Loaded", bound=_Sections)
 
 
 def _shown(devices: list[str]) -> str:
@@ -103,6 +143,19 @@ def load_config(path: Path) -> Config:
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be; the text names place and remedy.
     """
+    return _load(path, Config)
+
+
+def load_retention(path: Path) -> dict[str, timedelta]:
+    """How long rows of each table are kept, as `[retention]` says; a configuration without targets will do.
+
+    Raises:
+        ConfigError: as `load_config`.
+    """
+    return _load(path, _Sections).retention.ages()
+
+
+def _load(path: Path, kind: type[_Loaded]) -> _Loaded:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -112,7 +165,7 @@ def load_config(path: Path) -> Config:
         msg = f"{path}: {error}"
         raise ConfigError(msg) from None
     try:
-        return Config.model_validate(raw)
+        return kind.model_validate(raw)
     except ValidationError as error:
         msg = f"{path}: " + "; ".join(_sentence(dict(e), raw) for e in error.errors())
         raise ConfigError(msg) from None
@@ -136,6 +189,7 @@ def _keys(place: list[int | str]) -> list[str]:
     """Keys that may stand at a place of the file."""
     sections: dict[str, type[BaseModel]] = {
         "collect": Collect,
+        "retention": Retention,
         "target": Target,
         "snmp": SnmpOptions,
         "gnmi": GnmiOptions,

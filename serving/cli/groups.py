@@ -125,13 +125,17 @@ def lake_prune(
     keep: Annotated[
         list[str] | None, typer.Option(metavar="TABLE=30d", help="Drop older days of a table; may be repeated.")
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("-c", "--config", metavar="FILE", help="Its [retention] says so; forelight.toml where it is."),
+    ] = None,
     safe_age: Annotated[str, typer.Option(metavar="24h", help="Keep files that readers may still hold.")] = "24h",
     json: Json = False,
 ) -> None:
     """Drop days that are over and delete files that nobody reads any more."""
     from serving.cli import lake as command
 
-    command.prune(keep=keep or [], safe_age=safe_age, as_json=json)
+    command.prune(keep=keep or [], config=config, safe_age=safe_age, as_json=json)
 
 
 @lake.command("check")

@@ -1,11 +1,13 @@
 """``forelight lake``: what the lake holds, its compaction, retention and state."""
 
 import dataclasses
+import difflib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -14,6 +16,7 @@ from rich.table import Column
 from rich.table import Table as Grid
 
 from features.tiles import LANE_TILES, PORT_TILES
+from ingest.config import load_retention
 from ingest.errors import LakeError, ServingError
 from ingest.lake import Finding, Lake
 from ingest.schema import TABLES
@@ -78,25 +81,35 @@ def compact() -> None:
         raise ServingError("; ".join(failed))
 
 
-def retention(options: Iterable[str], env: Mapping[str, str] = os.environ) -> dict[str, timedelta]:
-    """How long rows of each table are kept: ``FORELIGHT_LAKE_KEEP``, over it the options, each ``TABLE=30d``.
+def retention(
+    options: Iterable[str], env: Mapping[str, str] = os.environ, config: Path | None = None
+) -> dict[str, timedelta]:
+    """How long rows of each table are kept.
+
+    Args:
+        options: each ``TABLE=30d``; they go over what else is said.
+        env: ``FORELIGHT_LAKE_KEEP`` goes over the configuration.
+        config: whose ``[retention]`` counts; ``forelight.toml``, where it is there, if not given.
 
     Raises:
         ServingError: an entry that is none, or names no table with days.
+        ConfigError: the configuration is wrong, or not there though it was named.
     """
-    said = [entry.strip() for entry in env.get(_KEEP, "").split(",") if entry.strip()]
-    keep = {}
-    for entry in (*said, *options):
+    said = [(_KEEP, entry.strip()) for entry in env.get(_KEEP, "").split(",") if entry.strip()]
+    file = config or Path("forelight.toml")
+    keep = load_retention(file) if config is not None or file.exists() else {}
+    for place, entry in (*said, *(("--keep", option) for option in options)):
         name, _, age = entry.partition("=")
         if name not in _ALL or _ALL[name].time is None:
-            msg = f"--keep {entry}: {name} is no table with days; these are: {', '.join(_dated())}"
+            near = difflib.get_close_matches(name, _dated(), n=1, cutoff=0.0)[0]
+            msg = f"{place} {entry}: {name} is no table with days; the nearest is {near}"
             raise ServingError(msg)
-        keep[name] = _age(f"--keep {entry}", age)
+        keep[name] = _age(f"{place} {entry}", age)
     return keep
 
 
-def _dated() -> Iterator[str]:
-    return (name for name, table in _ALL.items() if table.time is not None)
+def _dated() -> list[str]:
+    return [name for name, table in _ALL.items() if table.time is not None]
 
 
 def _age(where: str, text: str) -> timedelta:
@@ -107,10 +120,10 @@ def _age(where: str, text: str) -> timedelta:
     return int(number) * _UNITS[unit]
 
 
-def prune(*, keep: Iterable[str], safe_age: str, as_json: bool) -> None:
+def prune(*, keep: Iterable[str], config: Path | None, safe_age: str, as_json: bool) -> None:
     """Drop days that are over, delete files that nobody reads any more."""
     settings = Settings.from_env()
-    kept, age = retention(keep), _age("--safe-age", safe_age)
+    kept, age = retention(keep, config=config), _age("--safe-age", safe_age)
     if age < _LEAST_SAFE_AGE:
         msg = f"--safe-age {safe_age}: readers may hold files for an hour at least"
         raise ServingError(msg)

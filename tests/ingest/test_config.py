@@ -1,10 +1,11 @@
 """forelight.toml: right keys, helpful errors, secrets that stay out of it."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from ingest.config import Config, SnmpOptions, load_config
+from ingest.config import Config, SnmpOptions, load_config, load_retention
 from ingest.errors import ConfigError
 
 WHOLE = """
@@ -30,6 +31,7 @@ port = 1161
 community_file = "secret"
 """
 ONE = '[[target]]\ndevice = "leaf01"\naddress = "10.0.0.11"\n'
+SNMP = ONE + '[target.snmp]\ncommunity_env = "A"\n'
 V3 = ONE + '[target.snmp]\nversion = "3"\n'
 AUTH = 'user = "u"\nauth_protocol = "sha256"\nauth_env = "A"\n'
 
@@ -81,6 +83,18 @@ def test_a_whole_configuration_is_read(tmp_path: Path) -> None:
         (ONE + "port = 70000\n", "[target.port] of leaf01: input should be less than or equal to 65535"),
         (2 * (ONE + '[target.snmp]\ncommunity_env = "A"\n'), "device 'leaf01' of site 'default' is there twice"),
         ("[collect\n", "line 1"),
+        (
+            "[retention]\nlane_sample = 30\n" + SNMP,
+            "[retention]: unknown key 'lane_sample'; the nearest is 'lane_samples'",
+        ),
+        ("[retention]\nport_tile = 30\n" + SNMP, "[retention]: unknown key 'port_tile'; the nearest is 'port_tiles'"),
+        (
+            "[retention]\nmodules = 30\n" + SNMP,
+            "[retention]: modules has no days that could be dropped: it is kept for ever",
+        ),
+        ("[retention]\nscores = 0\n" + SNMP, "[retention.scores]: input should be greater than or equal to 1"),
+        ('[retention]\nscores = "30d"\n' + SNMP, "[retention.scores]: input should be a valid number"),
+        ("retention = 30\n" + SNMP, "[retention]: "),
     ],
 )
 def test_what_cannot_be_is_named_in_one_line_with_its_place(tmp_path: Path, text: str, expected: str) -> None:
@@ -90,6 +104,22 @@ def test_what_cannot_be_is_named_in_one_line_with_its_place(tmp_path: Path, text
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
     assert "forelight.toml" in str(error.value)
+
+
+def test_retention_is_days_by_table_and_needs_no_targets(tmp_path: Path) -> None:
+    (tmp_path / "forelight.toml").write_text("[retention]\nlane_samples = 400\nscores = 30.5\n")
+
+    ages = load_retention(tmp_path / "forelight.toml")
+
+    assert {"lane_samples": timedelta(days=400), "scores": timedelta(days=30, hours=12)} == ages
+    assert timedelta(days=7) == _load(tmp_path, "[retention]\nport_events = 7\n" + SNMP).retention.ages()["port_events"]
+
+
+def test_whoever_asks_for_the_retention_is_told_of_any_wrong_key(tmp_path: Path) -> None:
+    (tmp_path / "forelight.toml").write_text("[retentoin]\nlane_samples = 400\n")
+
+    with pytest.raises(ConfigError, match="the file: unknown key 'retentoin'; the nearest is 'retention'"):
+        load_retention(tmp_path / "forelight.toml")
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from ingest.config import Retention
 from ingest.errors import ServingError
 from ingest.lake import Lake
 from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
-from serving.cli.lake import retention
+from serving.cli.lake import _ALL, retention
 
 Console = Callable[..., Any]
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
@@ -85,11 +86,52 @@ def test_retention_comes_from_the_environment_and_options_go_over_it() -> None:
     assert timedelta(days=30) == retention(["lane_samples=30d"], env)["lane_samples"]
 
 
+def test_prune_goes_by_the_configuration_where_nothing_else_is_said(
+    console: Console, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "forelight.toml").write_text("[retention]\nlane_samples = 1\nport_samples = 2\n")
+    monkeypatch.chdir(tmp_path)
+
+    ran = console(home, "lake", "prune", "--json")
+
+    days = {entry["name"]: entry["days"] for entry in json.loads(ran.out)}
+    assert {"lane_samples": 2, "port_samples": 1} == {name: count for name, count in days.items() if count}
+
+
+def test_a_configuration_is_named_and_the_environment_and_options_go_over_it(tmp_path: Path) -> None:
+    config = tmp_path / "other.toml"
+    config.write_text("[retention]\nlane_samples = 1\nscores = 2\nport_tiles = 3\n")
+
+    keep = retention(["lane_samples=9d"], {"FORELIGHT_LAKE_KEEP": "lane_samples=8d,scores=8d"}, config)
+
+    assert {"lane_samples": 9, "scores": 8, "port_tiles": 3} == {name: age.days for name, age in keep.items()}
+
+
+def test_a_wrong_configuration_stops_prune_before_anything_is_dropped(
+    console: Console, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "wrong.toml").write_text("[retention]\nlane_samples = 1\nport_sample = 2\n")
+
+    wrong = console(home, "lake", "prune", "-c", str(tmp_path / "wrong.toml"))
+    missing = console(home, "lake", "prune", "-c", str(tmp_path / "none.toml"))
+
+    assert (1, 1) == (wrong.code, missing.code)
+    assert "[retention]: unknown key 'port_sample'; the nearest is 'port_samples'" in wrong.err
+    assert "none.toml: No such file" in missing.err
+    assert 144 == _stats(console, home)["lane_samples"]["rows"]
+
+
+def test_each_table_with_days_can_be_given_a_retention() -> None:
+    dated = {name for name, table in _ALL.items() if table.time is not None}
+
+    assert dated == set(Retention.model_fields)
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("modules=30d", "modules is no table with days; these are: lane_samples"),
-        ("lane=30d", "lane is no table with days"),
+        ("modules=30d", "modules is no table with days; the nearest is "),
+        ("lane_sample=30d", "lane_sample is no table with days; the nearest is lane_samples"),
         ("lane_samples", "'' is no time such as 30d or 48h"),
         ("lane_samples=30", "'30' is no time"),
         ("lane_samples=0d", "'0d' is no time"),
