@@ -44,7 +44,8 @@ def comparison_table(cards: Sequence[Scorecard], *, title: str) -> Table:
     header, *rows = comparison_rows(cards)
     table = Table(title=title, title_justify="left")
     for name in header:
-        table.add_column(name, justify="left" if name == header[0] else "right")
+        first = name == header[0]
+        table.add_column(name, justify="left" if first else "right", no_wrap=first)
     for row in rows:
         table.add_row(*row)
     return table
