@@ -1,8 +1,9 @@
 """Batch scoring of a large fleet from its tiles: wall and CPU time, peak memory, and the model alone as the peer.
 
-A small synthetic fleet is made, imported and learnt from once; the tiles of its four-lane modules of the last
-fortnight are then multiplied by renaming the devices, each copy a little off, until there are as many modules as asked
-for. What is measured is what `forelight score` does with them: scores to the lake, alarms to the store.
+A small synthetic fleet is made, imported and learnt from once; the tiles of its four-lane modules, days of the last
+fortnight and hours of the last days, are then multiplied by renaming the devices, each copy a little off, until there
+are as many modules as asked for. What is measured is what `forelight score` does with them: scores to the lake, alarms
+to the store.
 
     python benchmarks/score.py                              two thousand modules
     python benchmarks/score.py --modules 100000 --keep DIR  the bar: 60 s and 6 GiB on two cores; DIR is used again
@@ -26,6 +27,8 @@ import numpy as np
 import polars as pl
 
 from data_samples import FleetConfig, generate
+from features.day_maker import DAY_KERNEL
+from features.day_tables import LANE_DAYS, PORT_DAYS
 from features.engine import Here, Pool
 from features.tile_maker import KERNEL
 from features.tile_tables import LANE_TILES, PORT_TILES
@@ -48,6 +51,12 @@ CHUNK_ROWS = 1_000_000
 POOL_FROM = 6_000  # fewer modules are done before the processes of a pool have started
 BAR_MODULES, BAR_S, BAR_GIB = 100_000, 60, 6
 PORT = ["site", "device", "interface"]
+HOUR_DAYS = 5
+"""Hours further back are not read: three days, and two from which a counter's last reading serves."""
+TILES = (
+    *((table, KERNEL, HOUR_DAYS) for table in (LANE_TILES, PORT_TILES)),
+    *((table, DAY_KERNEL, HISTORY_DAYS + 1) for table in (LANE_DAYS, PORT_DAYS)),
+)
 
 
 def small_fleet(folder: Path) -> tuple[Lake, Artifact]:
@@ -78,9 +87,9 @@ def copies(small: Lake, big: Lake, modules: int) -> None:
     left = [f"a_{name}" for name in PORT]
     links = small.latest(LINKS).collect().join(ports, left_on=left, right_on=PORT, how="semi")
     big.append(LINKS, next(batches(links.with_columns(cable_id=pl.lit(None, pl.String)), count, count)))
-    for day in (AT - timedelta(days=back) for back in range(HISTORY_DAYS, 0, -1)):
-        for table in (LANE_TILES, PORT_TILES):
-            tiles = small.scan(table, since=day, until=day + timedelta(days=1)).filter(pl.col("kernel") == KERNEL)
+    for table, kernel, days in TILES:
+        for day in (AT - timedelta(days=back) for back in range(days, 0, -1)):
+            tiles = small.scan(table, since=day, until=day + timedelta(days=1)).filter(pl.col("kernel") == kernel)
             rows = tiles.collect().join(ports, on=PORT, how="semi").sort(table.key)
             for batch in batches(rows, count, max(CHUNK_ROWS // rows.height, 1)):
                 big.append(table, batch)
@@ -176,7 +185,7 @@ def main() -> None:
 def report(folder: Path, modules: int, workers: int) -> None:
     """Print one line, and the bar where it is asked for."""
     small, _ = small_fleet(folder)
-    made, wanted = folder / "big.made", f"{modules} {KERNEL}"
+    made, wanted = folder / "big.made", f"{modules} {DAY_KERNEL}"
     if not made.exists() or made.read_text(encoding="ascii") != wanted:
         print(f"making tiles of {modules:,} modules", file=sys.stderr)
         made.unlink(missing_ok=True)
@@ -186,7 +195,7 @@ def report(folder: Path, modules: int, workers: int) -> None:
     command = [sys.executable, __file__, "--measure", "--keep", str(folder), "--workers", str(workers)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     print(
-        f"score {found['modules']:,} modules x {LANES} lanes x {HISTORY_DAYS} days of hour tiles, {workers} processes: "
+        f"score {found['modules']:,} modules x {LANES} lanes x {HISTORY_DAYS} days of tiles, {workers} processes: "
         f"{found['wall_s']:.1f} s wall, {found['cpu_s']:.1f} s CPU, {found['peak_gib']:.2f} GiB peak, "
         f"{found['alarms']} alarms; model alone {found['model_s']:.2f} s CPU: {found['cpu_s'] / found['model_s']:.0f}x"
     )

@@ -1,90 +1,18 @@
-"""Numba kernels of order statistics: baselines, medians and scatter of sliding windows, and medians of groups.
-
-Where there are several times the window is kept in order from one to the next; for a single one nothing is sorted.
+"""Numba kernels of order statistics: what a day comes to, baselines of days, and medians of groups.
 
 An order statistic depends on the values of its window alone, so a baseline is bit for bit the same
-whether the window slid there or was filled anew. Missing is NaN.
+whether it is computed for one time or for many. Missing is NaN.
 """
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["baselines", "medians"]
+__all__ = ["baselines", "day_centres", "medians"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
-
-_FEW = 8
-"""Where fewer than an eighth of the window changes, it is mended and not sorted anew (measured)."""
-
-
-@njit(cache=True, nogil=True)
-def _place(ordered: Floats, n: int, value: float) -> int:
-    """How many of the first `n` ascending values lie below `value`."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def _fill(values: Floats, row: Float32s, begin: int, end: int) -> int:
-    """Puts the values of the hours ``begin <= h < end`` in a row; how many there are."""
-    n = 0
-    for h in range(begin, end):
-        if not np.isnan(row[h]):
-            values[n] = row[h] + 0.0  # -0.0 and 0.0 are one value
-            n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _take(ordered: Floats, n: int, row: Float32s, begin: int, end: int) -> int:
-    """Puts the values of the hours ``begin <= h < end`` among `n` ascending ones; how many there are then."""
-    for h in range(begin, end):
-        if not np.isnan(row[h]):
-            value = row[h] + 0.0
-            place = _place(ordered, n, value)
-            for i in range(n, place, -1):
-                ordered[i] = ordered[i - 1]
-            ordered[place] = value
-            n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _drop(ordered: Floats, n: int, row: Float32s, begin: int, end: int) -> int:
-    """Takes the values of the hours ``begin <= h < end`` away again; how many are left."""
-    for h in range(begin, end):
-        if not np.isnan(row[h]):
-            n -= 1
-            for i in range(_place(ordered, n + 1, row[h]), n):
-                ordered[i] = ordered[i + 1]
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _centre(ordered: Floats, n: int) -> tuple[float, float]:
-    """Median of `n` ascending values, and 1.4826 times the median of their distances from it."""
-    half = n // 2
-    median = ordered[half] if n % 2 else 0.5 * (ordered[half - 1] + ordered[half])
-    left, right = half - 1, half
-    before, distance = 0.0, 0.0
-    for _ in range(half + 1):
-        before = distance
-        if right == n or (left >= 0 and median - ordered[left] <= ordered[right] - median):
-            distance = median - ordered[left]
-            left -= 1
-        else:
-            distance = ordered[right] - median
-            right += 1
-    return median, 1.4826 * (distance if n % 2 else 0.5 * (before + distance))
 
 
 @njit(cache=True, nogil=True)
@@ -118,8 +46,8 @@ def _median(values: Floats, n: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _centre_of(values: Floats, n: int, distances: Floats) -> tuple[float, float]:
-    """As `_centre`, of values in any order; reorders both arrays."""
+def _centre(values: Floats, n: int, distances: Floats) -> tuple[float, float]:
+    """Median of `n` values, and 1.4826 times the median of their distances from it; reorders both arrays."""
     median = _median(values, n)
     for i in range(n):
         distances[i] = abs(values[i] - median)
@@ -127,55 +55,102 @@ def _centre_of(values: Floats, n: int, distances: Floats) -> tuple[float, float]
 
 
 @njit(cache=True, nogil=True)
-def baselines(x: Float32s, at: Ints, epoch: Ints, owner: Ints, guard: int, reach: int, enough: int) -> Float32s:
-    """Where each series stood before: median and scaled MAD of its own past, since its installation was last touched.
-
-    The window is `reach` hours up to `guard` hours before `at`. Where the installation is younger than that
-    allows (fewer than `enough` hours seen), its first hours serve, the newest three left out.
+def day_centres(x: Float32s) -> Float32s:
+    """What a day of hourly values comes to.
 
     Args:
-        x: shape (series, total hours).
-        at: shape (times,), hour indices, ascending; equal ones are computed once.
-        epoch: shape (owners, times), hour index since which the past counts.
-        owner: shape (series,), whose epoch holds for each series.
-        guard: newest hours that are not part of the baseline.
-        reach: length of the window in hours.
-        enough: hours that must have been seen.
+        x: shape (series, hours of the day).
 
     Returns:
-        Array of shape (2, series, times): median, 1.4826 MAD (sigma of a normal); NaN where fewer than three hours.
+        Array of shape (3, series): how many values, their median, 1.4826 times the median of their distances from it
+        (sigma of a normal); NaN where there are none.
     """
-    out = np.full((2, x.shape[0], at.shape[0]), np.nan, np.float32)
-    held, young = np.empty(reach + 1, np.float64), np.empty(enough + 1, np.float64)
-    distances, slides = np.empty(reach + 1, np.float64), at.shape[0] > 1
+    out = np.full((3, x.shape[0]), np.nan, np.float32)
+    values, distances = np.empty(x.shape[1], np.float64), np.empty(x.shape[1], np.float64)
     for s in range(x.shape[0]):
-        n, begin, end = 0, 0, 0  # `held` has the window's values in order: most of them serve the next time too
+        n = 0
+        for h in range(x.shape[1]):
+            if not np.isnan(x[s, h]):
+                values[n] = x[s, h] + 0.0  # -0.0 and 0.0 are one value
+                n += 1
+        if n:
+            out[0, s] = n
+            out[1, s], out[2, s] = _centre(values, n, distances)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _of_days(days: Float32s, s: int, first: int, last: int, enough: int, work: Floats) -> tuple[float, float]:
+    """Median of the days' medians, and root of the squares of their scatter and of the usual scatter within a day."""
+    n = 0
+    for d in range(first, last):
+        if days[0, s, d] >= enough:
+            work[0, n], work[1, n] = days[1, s, d], days[2, s, d]
+            n += 1
+    if n == 0:
+        return np.nan, np.nan
+    median, between = _centre(work[0], n, work[2])
+    within = _median(work[1], n)
+    return median, np.sqrt(between * between + within * within)
+
+
+@njit(cache=True, nogil=True)
+def _of_first_hours(row: Float32s, first: int, last: int, enough: int, work: Floats) -> tuple[float, float]:
+    """Median and scatter of the first hours seen; NaN where fewer than three are."""
+    n = 0
+    for h in range(first, last):
+        if not np.isnan(row[h]):
+            work[0, n] = row[h] + 0.0
+            n += 1
+            if n == enough:
+                break
+    if n < _LEAST_HOURS:
+        return np.nan, np.nan
+    return _centre(work[0], n, work[1])
+
+
+_LEAST_HOURS = 3
+
+
+@njit(cache=True, nogil=True)
+def baselines(
+    days: Float32s, first_day: int, x: Float32s, start: int, at: Ints, epoch: Ints, owner: Ints, rule: Ints
+) -> Float32s:
+    """Where each series stood before: centre and scatter of its own whole days since its installation was touched.
+
+    The window is ``rule[1]`` whole days, the newest of which ended `rule[0]` hours before `at` or more. A day counts
+    where ``rule[2]`` of its hours were seen. Where no day counts, as with a young installation, the first hours since
+    the touch serve: ``rule[2]`` of them, of the last ``rule[3]`` hours, less the newest three, at noon and midnight.
+
+    Args:
+        days: shape (3, series, days), of `day_centres`.
+        first_day: the first of them, days since 1970.
+        x: shape (series, total hours), hourly values.
+        start: the first of them, hours since 1970.
+        at: shape (times,), hours since 1970, ascending.
+        epoch: shape (owners, times), hour since 1970 since which the past counts.
+        owner: shape (series,), whose epoch holds for each series.
+        rule: guard in hours, days, hours that are enough, hours that a time looks back on.
+
+    Returns:
+        Array of shape (2, series, times): centre, scatter (sigma of a normal); NaN where there is nothing to stand on.
+    """
+    guard, reach, enough, recent = rule[0], rule[1], rule[2], rule[3]
+    out = np.full((2, x.shape[0], at.shape[0]), np.nan, np.float32)
+    work = np.empty((3, max(reach, enough) + 1), np.float64)
+    for s in range(x.shape[0]):
         for k in range(at.shape[0]):
-            since = epoch[owner[s], k]
-            if k and at[k] == at[k - 1] and since == epoch[owner[s], k - 1]:
+            since, noon = epoch[owner[s], k], at[k] // 12 * 12
+            if k and noon == at[k - 1] // 12 * 12 and since == epoch[owner[s], k - 1]:
                 out[0, s, k], out[1, s, k] = out[0, s, k - 1], out[1, s, k - 1]
                 continue
-            first = max(at[k] - guard - reach, since, 0)
-            last = max(min(at[k] - guard, x.shape[1]), first)
-            if first < begin or last < end or (first - begin) + (last - end) > (last - first) // _FEW:
-                n = _fill(held, x[s], first, last)
-                if slides:
-                    held[:n].sort()
-            else:
-                n = _drop(held, n, x[s], begin, first)
-                n = _take(held, n, x[s], end, last)
-            begin, end = first, last
-            if n >= enough:
-                centre = _centre(held, n) if slides else _centre_of(held, n, distances)
-                out[0, s, k], out[1, s, k] = centre
-                continue
-            m = 0
-            for h in range(first, min(at[k] - 3, x.shape[1])):
-                m = _take(young, m, x[s], h, h + 1)
-                if m == enough:
-                    break
-            if m >= 3:
-                out[0, s, k], out[1, s, k] = _centre(young, m)
+            end = (at[k] - guard) // 24
+            first = max(end - reach, -(-since // 24), first_day) - first_day
+            found = _of_days(days, s, first, min(end - first_day, days.shape[2]), enough, work)
+            if np.isnan(found[0]):
+                first = max(since, (at[k] - recent) // 24 * 24, start) - start
+                found = _of_first_hours(x[s], first, min(noon - 3 - start, x.shape[1]), enough, work)
+            out[0, s, k], out[1, s, k] = found
     return out
 
 

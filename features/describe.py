@@ -19,10 +19,11 @@ Made by `python -m features.describe`; a test compares.
 
 - A row holds the end's own features, the same of the far end with `peer_` in front (missing where it is silent), and
   those of the link.
-- A window is whole hours before the time of the row. Nothing that was received later is in it.
-- Baseline: median of the fortnight before the newest day, since the installation was last touched; a young installation
-  stands where its first twelve hours stood. Where less than three hours are known there is none, and what needs it is
-  missing.
+- A window is whole hours before the time of the row; one of more than three days begins at a midnight (UTC). Nothing
+  that was received later is in it.
+- Baseline: the median of the whole days (UTC) of the fortnight before the newest day, each the median of its hours,
+  since the installation was last touched. Until there is a day with twelve hours, its first twelve hours serve; where
+  fewer than three hours are known there is none, and what needs it is missing.
 - `rx`, `tx`: received and launched power (dBm) · `bias`: natural logarithm of the laser's current (mA), less 0.65 % a
   degree · `ber`: log10 of the pre-FEC bit error ratio, of the lanes or the port, else from corrected codewords ·
   `temp` (°C) · `volt` (V). Of a module's lanes the worst one speaks.

@@ -23,6 +23,7 @@ PortName = tuple[str, str, str]
 
 _NEIGHBOUR_TOUCH: Final = timedelta(hours=48)
 _LONG_AGO_H: Final = 24.0 * 365
+_EVER_H: Final = 1 << 30
 
 
 def _seconds(times: Iterable[datetime]) -> Floats64:
@@ -119,6 +120,14 @@ class History:
         return speeds
 
     @cached_property
+    def day_speed_gbps(self) -> Floats:
+        """Shape (ports, days): line rate of the module in the cage at the end of each of the cube's days."""
+        days = self.cube.days
+        ends_s = (days.start + 1.0 + np.arange(days.serials.shape[2])) * 86400.0
+        speeds: Floats = self.table.speed_gbps[self._installed_at(ends_s)]
+        return speeds
+
+    @cached_property
     def age_days(self) -> Floats:
         """Shape (ports, times): days since installation, NaN where nobody wrote it down."""
         installed = self.table.frame["installed_at"].dt.epoch("ms").cast(pl.Float64).fill_null(float("nan"))
@@ -169,7 +178,7 @@ class History:
     def epoch(self) -> Ints:
         """Shape (ports, times): first whole hour after the last touch, counted from the cube's start."""
         hours = np.ceil(self.touched_s / 3600.0) - self.cube.start
-        epoch: Ints = np.maximum(hours, 0).astype(np.int64)
+        epoch: Ints = np.maximum(hours, -_EVER_H).astype(np.int64)
         return epoch
 
     @cached_property

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from features.baseline_kernels import medians
 
-__all__ = ["lines", "medians", "of_lanes", "scatter", "windows"]
+__all__ = ["lines", "long_sums", "medians", "of_lanes", "recently", "scatter", "windows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
+Flags = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)
@@ -55,6 +56,62 @@ def windows(x: Float32s, at: Ints, hours: int, kind: int) -> Float32s:
                 out[s, k] = total
             else:
                 out[s, k] = last
+    return out
+
+
+@njit(cache=True, nogil=True)
+def long_sums(days: Floats, first_day: int, x: Float32s, start: int, at: Ints, hours: int, recent: int) -> Float32s:
+    """Sum over whole days and then hours: from the midnight that is `hours` before each time or more.
+
+    Args:
+        days: shape (series, days), sums of days; NaN where nothing was seen.
+        first_day: the first of them, days since 1970.
+        x: shape (series, total hours), hourly values.
+        start: the first of them, hours since 1970.
+        at: shape (times,), hours since 1970; the hour `at` itself is not read.
+        hours: least length of the window.
+        recent: the last so many hours, and those of their day, are taken from `x`.
+
+    Returns:
+        Array of shape (series, times); NaN where the window holds nothing.
+    """
+    out = np.full((x.shape[0], at.shape[0]), np.nan, np.float32)
+    for s in range(x.shape[0]):
+        for k in range(at.shape[0]):
+            begin, split = (at[k] - hours) // 24, (at[k] - recent) // 24
+            n, total = 0, 0.0
+            for d in range(max(begin - first_day, 0), min(split - first_day, days.shape[1])):
+                if not np.isnan(days[s, d]):
+                    n, total = n + 1, total + days[s, d]
+            for h in range(max(max(split, begin) * 24 - start, 0), min(at[k] - start, x.shape[1])):
+                if not np.isnan(x[s, h]):
+                    n, total = n + 1, total + x[s, h]
+            if n:
+                out[s, k] = total
+    return out
+
+
+@njit(cache=True, nogil=True)
+def recently(hours: Flags, start: int, days: Flags, first_day: int, span: int) -> Flags:
+    """Whether it was so earlier on the same day, in this hour, or on any of the `span` days before.
+
+    Args:
+        hours: shape (rows, hours).
+        start: the first of them, hours since 1970.
+        days: shape (rows, days); what they say of days that `hours` reach back to is not looked at.
+        first_day: the first of them, days since 1970.
+        span: days.
+    """
+    out = np.zeros(hours.shape, np.bool_)
+    for r in range(hours.shape[0]):
+        newest = -(1 << 40)
+        for d in range(min(days.shape[1], start // 24 - first_day)):
+            if days[r, d]:
+                newest = first_day + d
+        for h in range(hours.shape[1]):
+            if hours[r, h]:
+                newest = (start + h) // 24
+            out[r, h] = (start + h) // 24 - newest <= span
     return out
 
 

@@ -12,29 +12,46 @@ from numpy.typing import NDArray
 
 from features import kernels
 from features.baseline_kernels import baselines
-from features.cube import CARRY_H, Cube
+from features.cube import Cube
+from features.day_tables import LANE_DAY_GAUGES, PORT_DAY_GAUGES
 from features.history import History
 from features.physics import BIAS_PER_C, log_ber_from_counter
 
-__all__ = ["DAY_H", "REACH", "Look", "Series", "series_of"]
+__all__ = ["DAYS", "DAY_H", "REACH", "Look", "Series", "series_of"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Series = Mapping[str, tuple[Floats, Ints]]
-"""By metric its hourly values, shape (series, hours), and the port of each row."""
 
 DAY_H: Final = 24
+_RECENT_H: Final = 72  # longer windows are of whole days and these hours
 _GUARD_H: Final = 24  # the newest day is what is compared, so it is no part of the baseline
-_REACH_H: Final = 14 * DAY_H
+_BASE_DAYS: Final = 14
 _ENOUGH_H: Final = 12
-_ALIGN_H: Final = 12  # baselines move slowly: they are computed at noon and midnight UTC
+_BASELINE: Final = np.array([_GUARD_H, _BASE_DAYS, _ENOUGH_H, _RECENT_H])
+_WEEK_DAYS: Final = 7
 _COMMON_PORTS: Final = 4  # fewer ports of a device do not make a common mode
-_WEEK_H: Final = 7 * DAY_H
-REACH: Final = timedelta(hours=_REACH_H + _GUARD_H + _ALIGN_H + _WEEK_H + CARRY_H)
-"""How far back a look reads: what lies further back changes nothing."""
+REACH: Final = timedelta(hours=_RECENT_H)
+"""How far back a look reads hours, and those of the same day."""
+DAYS: Final = 1 + _BASE_DAYS + _WEEK_DAYS + 1
+"""How many days before its own a look reads: what lies further back changes nothing."""
 _WINDOWS: Final = {"mean": 0, "min": 1, "max": 2, "sum": 3, "last": 4}
 _LINES: Final = ("slope", "scatter")
 _OF_LANES: Final = {"mean": 0, "min": 1, "max": 2}
+
+
+@dataclass(frozen=True)
+class Series:
+    """What every metric was; it hangs on no time.
+
+    Attributes:
+        hourly: by metric its hourly values, shape (series, hours).
+        daily: by metric that has a baseline its days, shape (3, series, days), see `day_tables.DAY_STATS`.
+        owner: by metric the port of each row.
+    """
+
+    hourly: Mapping[str, Floats]
+    daily: Mapping[str, Floats]
+    owner: Mapping[str, Ints]
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,12 @@ class Look:
     @cached_property
     def at(self) -> Ints:
         """Hour index of each time, counted from the cube's start."""
-        return (self.history.at_s // 3600).astype(np.int64) - self.cube.start
+        return self._hour - self.cube.start
+
+    @cached_property
+    def _hour(self) -> Ints:
+        """Hour index of each time, since 1970."""
+        return (self.history.at_s // 3600).astype(np.int64)
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Floats]) -> Floats:
         if key not in self._cache:
@@ -62,6 +84,9 @@ class Look:
     # ---- windows ------------------------------------------------------------------------------
 
     def _window(self, name: str, x: Floats, hours: int, kind: str) -> Floats:
+        if hours > _RECENT_H:
+            msg = f"{name}: windows longer than {_RECENT_H} h are of days, and there are sums of port states alone"
+            raise ValueError(msg)
         if kind not in _LINES:
             return self._once((name, hours, kind), lambda: kernels.windows(x, self.at, hours, _WINDOWS[kind]))
         both = self._once((name, hours, "line"), lambda: kernels.lines(x, self.at, hours))
@@ -70,11 +95,28 @@ class Look:
 
     def window(self, metric: str, hours: int, kind: str) -> Floats:
         """Shape (series, times): a statistic of the last `hours`: mean, min, max, sum, last, slope (a day), scatter."""
-        return self._window(metric, self.series[metric][0], hours, kind)
+        return self._window(metric, self.series.hourly[metric], hours, kind)
 
     def state(self, name: str, hours: int, kind: str = "sum") -> Floats:
-        """Shape (ports, times): a statistic of a port state over the last `hours`."""
+        """Shape (ports, times): a statistic of a port state over the last `hours`.
+
+        A window longer than 72 h begins at a midnight (UTC), see `span`; there is its sum.
+        """
+        if hours > _RECENT_H and kind == "sum" and name in self.cube.days.sums:
+            return self._once((f"state {name}", hours, kind), lambda: self._long(name, hours))
         return self._window(f"state {name}", self.cube.states[name], hours, kind)
+
+    def _long(self, name: str, hours: int) -> Floats:
+        days, cube = self.cube.days, self.cube
+        return kernels.long_sums(
+            days.sums[name], days.start, cube.states[name], cube.start, self._hour, hours, _RECENT_H
+        )
+
+    def span(self, hours: int) -> Floats:
+        """Shape (times,): how many hours `state` and `counted` really go back where `hours` are asked for."""
+        exact = np.full(self._hour.shape, hours)
+        whole = self._hour - (self._hour - hours) // DAY_H * DAY_H
+        return (whole if hours > _RECENT_H else exact).astype(np.float32)
 
     def counted(self, counter: str, hours: int) -> Floats:
         """Shape (ports, times): growth of a counter in the last `hours`."""
@@ -92,14 +134,15 @@ class Look:
 
     def _baseline(self, metric: str) -> Floats:
         def make() -> Floats:
-            x, owner = self.series[metric]
-            aligned = (self.at + self.cube.start) // _ALIGN_H * _ALIGN_H - self.cube.start
-            return baselines(x, aligned, self.history.epoch, owner, _GUARD_H, _REACH_H, _ENOUGH_H)
+            series, days = self.series, self.cube.days
+            epoch = self.history.epoch + self.cube.start
+            hourly, daily, owner = series.hourly[metric], series.daily[metric], series.owner[metric]
+            return baselines(daily, days.start, hourly, self.cube.start, self._hour, epoch, owner, _BASELINE)
 
         return self._once(("baseline", metric), make)
 
     def base(self, metric: str) -> Floats:
-        """Shape (series, times): where the series stood before; see `kernels.baselines`."""
+        """Shape (series, times): where the series stood before; see `baseline_kernels.baselines`."""
         median: Floats = self._baseline(metric)[0]
         return median
 
@@ -116,7 +159,7 @@ class Look:
 
     def owner(self, metric: str) -> Ints:
         """The port of each row of a metric's series."""
-        return self.series[metric][1]
+        return self.series.owner[metric]
 
     def worst(self, metric: str, values: Floats, side: str) -> Floats:
         """Shape (ports, times): the least ("min") or greatest ("max") of a port's lanes; NaN where it has none."""
@@ -136,45 +179,59 @@ class Look:
         return self.cube.ports.select("site", "device").to_struct().rank("dense").cast(pl.Int64).to_numpy()
 
 
-def _recently(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether it was so in this hour or any of the week before it."""
-    count = np.cumsum(seen, axis=1)
-    before = np.zeros_like(count)
-    before[:, _WEEK_H:] = count[:, :-_WEEK_H]
-    return count > before
-
-
-def series_of(cube: Cube, speed_gbps: Floats) -> Series:
-    """The hourly series of every metric; they hang on no time, so looks at the same cube share them.
+def series_of(cube: Cube, history: History) -> Series:
+    """The hourly and daily series of every metric; looks at the same cube share them.
 
     Args:
         cube: tiles.
-        speed_gbps: shape (ports, hours), see `History.speed_gbps`.
+        history: of the cube's ports.
     """
-    lanes, ports = cube.lanes, cube.lane_port
-    temp = cube.states["temp_mean"]
-    heat = np.where(_recently(~np.isnan(temp)), BIAS_PER_C * temp, 0.0)[ports]
+    lanes, ports, every = cube.lanes, cube.lane_port, np.arange(cube.ports.height)
+    temp, days = cube.states["temp_mean"], _day_gauges(cube)
+    heated, hot_days = _recently(cube, ~np.isnan(temp), days["temp"][0] > 0)
+    heat = np.where(heated, BIAS_PER_C * temp, 0.0)[ports]
     bias_raw = np.log(lanes["bias_mean"])
-    ber = np.vstack([lanes["ber_mean"], _port_ber(cube, speed_gbps)])
-    owner = np.concatenate([ports, np.arange(cube.ports.height)])
+    told, told_days = ~np.isnan(cube.states["pber_mean"]), days["pber"][0] > 0
+    np.logical_or.at(told, ports, ~np.isnan(lanes["ber_mean"]))
+    np.logical_or.at(told_days, ports, days["ber"][0] > 0)
+    said, said_days = _recently(cube, told, told_days)
+    counted = log_ber_from_counter(cube.states["corrected"], cube.states["corrected_s"], history.speed_gbps)
+    counted_days = days["cber"].copy()
+    counted_days[1] -= np.log10(np.where(np.isnan(gbps := history.day_speed_gbps), np.float32(100), gbps))
+    ber = np.vstack([lanes["ber_mean"], np.where(said, cube.states["pber_mean"], counted)])
+    ber_days = np.concatenate([days["ber"], np.where(said_days, days["pber"], counted_days)], axis=1)
+    owner = np.concatenate([ports, every])
     order = np.argsort(owner, kind="stable")
-    every = np.arange(cube.ports.height)
-    return {
-        "tx": (lanes["tx_mean"], ports),
-        "rx": (lanes["rx_mean"], ports),
-        "rx_low": (lanes["rx_min"], ports),
-        "bias": ((bias_raw - heat).astype(np.float32), ports),
-        "bias_raw": (bias_raw, ports),
-        "ber": (np.ascontiguousarray(ber[order]), owner[order]),
-        "temp": (temp, every),
-        "volt": (cube.states["volt_mean"], every),
+    hourly = {
+        **{name: lanes[column] for name, column in (("tx", "tx_mean"), ("rx", "rx_mean"), ("rx_low", "rx_min"))},
+        "bias": (bias_raw - heat).astype(np.float32),
+        "bias_raw": bias_raw,
+        "ber": np.ascontiguousarray(ber[order]),
+        "temp": temp,
+        "volt": cube.states["volt_mean"],
     }
+    daily = {
+        **{name: days[name] for name in ("tx", "rx", "bias_raw", "temp", "volt")},
+        "bias": np.where(hot_days[ports], days["bias"], days["bias_raw"]),
+        "ber": np.ascontiguousarray(ber_days[:, order]),
+    }
+    return Series(hourly, daily, dict.fromkeys(hourly, ports) | {"ber": owner[order], "temp": every, "volt": every})
 
 
-def _port_ber(cube: Cube, speed_gbps: Floats) -> Floats:
-    """BER of ports that give one for all lanes, or, where none is given, what corrected codewords imply."""
-    states = cube.states
-    counted = log_ber_from_counter(states["corrected"], states["corrected_s"], speed_gbps)
-    said = ~np.isnan(states["pber_mean"])
-    np.logical_or.at(said, cube.lane_port, ~np.isnan(cube.lanes["ber_mean"]))
-    return np.where(_recently(said), states["pber_mean"], counted)
+def _day_gauges(cube: Cube) -> Mapping[str, Floats]:
+    """As `Cube.days` has them; of no days where there are none."""
+    if cube.days.gauges:
+        return cube.days.gauges
+    of_lanes, of_ports = (np.empty((3, n, 0), np.float32) for n in (cube.lane_port.size, cube.ports.height))
+    return dict.fromkeys(LANE_DAY_GAUGES, of_lanes) | dict.fromkeys(PORT_DAY_GAUGES, of_ports)
+
+
+def _recently(
+    cube: Cube, hours: NDArray[np.bool_], days: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each hour and of each day whether it was so then, earlier on the day, or in the week before."""
+    of_hours = kernels.recently(hours, cube.start, days, cube.days.start, _WEEK_DAYS)
+    of_days = np.zeros(days.shape, np.bool_)
+    for back in range(min(_WEEK_DAYS + 1, days.shape[1])):
+        of_days[:, back:] |= days[:, : days.shape[1] - back]
+    return of_hours, of_days

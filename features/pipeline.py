@@ -19,6 +19,10 @@ from features import (
     baseline_kernels,
     catalogue,
     counter_kernels,
+    day_cube,
+    day_maker,
+    day_tables,
+    dense,
     history,
     kernels,
     look,
@@ -35,7 +39,7 @@ from features.catalogue import CATALOGUE, Feature
 from features.cube import PORT, Cube, LakeTiles
 from features.fleet import Fleet
 from features.history import History
-from features.look import REACH, Look, series_of
+from features.look import DAYS, REACH, Look, series_of
 
 __all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "heard", "hourly"]
 
@@ -162,8 +166,8 @@ class FeaturePipeline:
     def fingerprint(self) -> str:
         """Digest of every line of code that makes a feature; a model made by other code is refused."""
         modules = (
-            *(baseline_kernels, catalogue, counter_kernels, cubes, fleets, history, kernels, look),
-            *(optics, physics, signals, tile_kernels, tile_maker, tile_tables),
+            *(baseline_kernels, catalogue, counter_kernels, cubes, day_cube, day_maker, day_tables, dense),
+            *(fleets, history, kernels, look, optics, physics, signals, tile_kernels, tile_maker, tile_tables),
         )
         sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
         sources += [repr(feature) for feature in self.features]
@@ -185,8 +189,8 @@ class FeaturePipeline:
             progress: called with the fraction done.
         """
         done = 0
-        for cube, times in source.cubes(at, REACH) if at else ():
-            series = series_of(cube, History(cube, fleet, times).speed_gbps)
+        for cube, times in source.cubes(at, REACH, DAYS) if at else ():
+            series = series_of(cube, History(cube, fleet, times))
             for group in _link_segments(fleet, times):
                 yield self._block(Look(cube, History(cube, fleet, group), series))
                 done += len(group)

@@ -7,7 +7,7 @@ features of each shard; then what hangs on the records alone, once for all. The 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +22,7 @@ from features.cube import PORT, Cube, LakeTiles, hour_index
 from features.engine import Engine, Here
 from features.fleet import Fleet
 from features.history import History
-from features.look import REACH, Look, series_of
+from features.look import DAYS, REACH, Look, Series, series_of
 from features.pipeline import Block, FeaturePipeline, heard
 from features.tile_tables import PORT_TILES
 from ingest.lake import Lake
@@ -65,7 +65,7 @@ class _Part:
 class _Heard(Cube):
     """A cube whose tiles have been looked at and are gone."""
 
-    told_s: Floats64
+    told_s: Floats64 = field(default_factory=lambda: np.empty(0))
 
     @cached_property
     def newest_s(self) -> Floats64:
@@ -145,7 +145,7 @@ def _shards(lake: Lake, at: datetime, ranges: list[Range]) -> Iterator[_Shard]:
 
 
 def _serials(shard: _Shard) -> tuple[pl.DataFrame, dict[PortName, list[float]]]:
-    ports, cube = LakeTiles(Lake(shard.lake), shard.devices).heard(shard.at, REACH)
+    ports, cube = LakeTiles(Lake(shard.lake), shard.devices).heard(shard.at, REACH, DAYS)
     return ports, cube.swapped_s
 
 
@@ -161,7 +161,7 @@ def _everyone(fleet: Fleet, at: datetime, heard_of: list[Any]) -> History:
 def _portless(at: datetime, ports: pl.DataFrame, newest_s: Floats64 | None = None) -> Cube:
     told = np.empty(0) if newest_s is None else newest_s
     nothing = np.empty((ports.height, 0), np.int32)
-    return _Heard(hour_index(at - REACH), ports, np.empty(0, np.int64), {}, {}, nothing, told)
+    return _Heard(hour_index(at - REACH), ports, np.empty(0, np.int64), {}, {}, nothing, told_s=told)
 
 
 def _told(shard: _Shard, fleet: Fleet, touched_s: Mapping[PortName, float]) -> _Shard:
@@ -184,10 +184,10 @@ def _features(shard: _Shard) -> _Part:
     """A pure function of what the lake holds and of what the shard says of the records."""
     features = FeaturePipeline().features
     fleet = Fleet.from_frames(modules=shard.modules)
-    for cube, times in LakeTiles(Lake(shard.lake), shard.devices).cubes([shard.at], REACH):
+    for cube, times in LakeTiles(Lake(shard.lake), shard.devices).cubes([shard.at], REACH, DAYS):
         if cube.ports.height:
             history = _Touched(cube, fleet, times, told_s=shard.touched_s)
-            view = Look(cube, history, series_of(cube, history.speed_gbps))
+            view = Look(cube, history, series_of(cube, history))
             own = np.full((cube.ports.height, len(features)), np.nan, np.float32)
             for j, feature in enumerate(features):
                 if not _recorded(feature):
@@ -208,7 +208,7 @@ def _joined(parts: list[_Part], everyone: History) -> Block | None:
         np.concatenate([getattr(part, name) for part in parts])[order] for name in ("own", "rows", "newest_s")
     )
     history = everyone.on(_portless(everyone.at[0], ports.select(PORT), newest_s))
-    view = Look(history.cube, history, {})
+    view = Look(history.cube, history, Series({}, {}, {}))
     for j, feature in enumerate(pipeline.features):
         if _recorded(feature):
             own[:, j] = feature.values(view)[:, 0]

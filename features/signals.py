@@ -51,7 +51,8 @@ class Accelerating:
     def values(self, look: Look) -> Floats:
         day, week = look.counted(self.counter, DAY_H), look.counted(self.counter, 8 * DAY_H)
         before = np.maximum(week - day, 0)  # float32 rounds each of them
-        ratio: Floats = np.log((day + 1.0) / (before / 7.0 + 1.0))
+        days = look.span(8 * DAY_H) / DAY_H - 1
+        ratio: Floats = np.log((day + 1.0) / (before / days + 1.0))
         return ratio
 
 
@@ -111,7 +112,7 @@ class Missing:
 
     def values(self, look: Look) -> Floats:
         now = np.nan_to_num(look.state("rows", self.hours)) / self.hours
-        usual = look.state("rows", 7 * DAY_H) / (7 * DAY_H)  # NaN for ports that others' times brought in
+        usual = look.state("rows", 7 * DAY_H) / look.span(7 * DAY_H)  # NaN for ports that others' times brought in
         lack = np.log(usual + np.float32(0.1)) - np.log(now + np.float32(0.1))
         return lack - look.common(lack)
 

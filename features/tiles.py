@@ -19,6 +19,7 @@ from typing import Final
 
 import polars as pl
 
+from features.day_tiles import update_days
 from features.engine import Engine, Here
 from features.tile_maker import KERNEL, SAMPLE_COLUMNS, tile_day
 from features.tile_tables import COUNTERS, LANE_GAUGES, LANE_TILES, PORT_GAUGES, PORT_TILES, Gauge
@@ -98,7 +99,7 @@ def update_tiles(
         engine: where parts are computed; this process where not given. Memory is bounded by its ``job_bytes``.
 
     Returns:
-        Number of tiles written.
+        Number of hour tiles written; day tiles are made of them, see `features.day_tiles`.
     """
     engine = engine or Here()
     spans = _spans(lake, now)
@@ -108,6 +109,7 @@ def update_tiles(
     for part, tiles in engine.run(make_part, book.parts(spans, engine.job_bytes // _ROW_BYTES)):
         if book.take(part, tiles):
             report(book.done / len(spans))
+    update_days(lake, _whole_hour(now), engine)
     return book.written
 
 
@@ -117,8 +119,12 @@ def samples_waiting(lake: Lake, *, now: datetime | None = None) -> int:
 
 
 def _spans(lake: Lake, now: datetime | None) -> list[_Span]:
-    open_hour = (now or datetime.now(UTC)).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    return [span for name in _SOURCES for span in _changed(lake, name, open_hour)]
+    return [span for name in _SOURCES for span in _changed(lake, name, _whole_hour(now))]
+
+
+def _whole_hour(now: datetime | None) -> datetime:
+    """The hour that has not ended."""
+    return (now or datetime.now(UTC)).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def make_part(part: TilePart) -> pl.DataFrame:

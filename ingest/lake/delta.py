@@ -43,7 +43,7 @@ _TIMES: Final = ("time", "hour")
 _STAT: Final = timedelta(milliseconds=1)
 """The log keeps statistics of times in milliseconds, cut off."""
 
-_BUCKETED: Final = {"lane_samples", "port_samples", "lane_tiles", "port_tiles"}
+_BUCKETED: Final = {"lane_samples", "port_samples", "lane_tiles", "port_tiles", "lane_days", "port_days"}
 _DESCRIPTION: Final = re.compile(r"buckets=(\d+)")
 
 Device = tuple[str, str]

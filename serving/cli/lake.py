@@ -15,6 +15,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Column
 from rich.table import Table as Grid
 
+from features.day_tables import LANE_DAYS, PORT_DAYS
 from features.tiles import LANE_TILES, PORT_TILES
 from ingest.config import load_retention
 from ingest.errors import LakeError, ServingError
@@ -25,7 +26,7 @@ from serving.settings import Settings
 
 __all__ = ["check", "compact", "create", "prune", "retention", "stats"]
 
-_TILES: Final = (LANE_TILES, PORT_TILES)
+_TILES: Final = (LANE_TILES, PORT_TILES, LANE_DAYS, PORT_DAYS)
 _ALL: Final = {table.name: table for table in (*TABLES.values(), *_TILES)}
 _KEEP: Final = "FORELIGHT_LAKE_KEEP"
 _UNITS: Final = {"h": timedelta(hours=1), "d": timedelta(days=1)}

@@ -83,7 +83,7 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
 
 
 def _tiles(lake: Lake, hour: datetime) -> int:
-    since = hour - timedelta(days=14)
+    since = hour - timedelta(days=5)  # days are few beside the hours
     return sum(file.rows for table in (LANE_TILES, PORT_TILES) for file in lake.files(table, since=since, until=hour))
 
 

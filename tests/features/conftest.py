@@ -3,14 +3,19 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from features.baseline_kernels import day_centres
 from features.cube import PORT, Cube, hour_index
+from features.day_cube import Days
+from features.day_tables import PORT_DAY_SUMS
 from features.fleet import Fleet, polars_schema
+from features.physics import BIAS_PER_C, log_ber_from_counter
 from features.tiles import COUNTERS, update_tiles
 from ingest.exports import import_export
 from ingest.lake import Lake
@@ -117,6 +122,40 @@ _PORT_SERIES = (
 )
 
 
+def _days(
+    start: datetime, lanes: dict[str, NDArray[np.float32]], states: dict[str, NDArray[np.float32]], owner: NDArray[Any]
+) -> Days:
+    """The whole days of some hours that begin at midnight."""
+    raw = np.log(lanes["bias_mean"])
+    counted = log_ber_from_counter(states["corrected"], states["corrected_s"], np.ones_like(states["corrected"]))
+    hourly = {
+        **{name: lanes[f"{name}_mean"] for name in ("tx", "rx", "ber")},
+        "bias_raw": raw,
+        "bias": (raw - BIAS_PER_C * states["temp_mean"][owner]).astype(np.float32),
+        **{name: states[f"{name}_mean"] for name in ("temp", "volt", "pber")},
+        "cber": counted,
+    }
+    count = states["rows"].shape[1] // 24
+
+    def of_days(x: NDArray[np.float32]) -> NDArray[np.float32]:
+        each = [day_centres(np.ascontiguousarray(x[:, 24 * d : 24 * d + 24])) for d in range(count)]
+        return np.stack(each, axis=2) if each else np.empty((3, x.shape[0], 0), np.float32)
+
+    def sums(x: NDArray[np.float32]) -> NDArray[np.float64]:
+        days = x[:, : 24 * count].reshape(x.shape[0], count, 24)
+        total: NDArray[np.float64] = np.where(np.isnan(days).all(axis=2), np.nan, np.nansum(days, axis=2))
+        return total
+
+    none = np.full((3, states["rows"].shape[0], count), -1, np.int32)
+    return Days(
+        hour_index(start) // 24,
+        {name: of_days(x) for name, x in hourly.items()},
+        {name: sums(states[name]) for name in (*PORT_DAY_SUMS, *COUNTERS)},
+        none[:2],
+        none,
+    )
+
+
 @pytest.fixture(name="make_cube", scope="session")
 def _make_cube() -> Callable[..., Cube]:
     """Makes a cube of ports, each of one lane unless `lanes` says more, in which nothing was read unless it is given.
@@ -140,13 +179,12 @@ def _make_cube() -> Callable[..., Cube]:
             return np.ascontiguousarray(np.broadcast_to(np.asarray(value, np.float32), (rows, hours)))
 
         nothing = float("nan")
+        lane_series = {c: dense(owner.size, series.pop(f"lane_{c}", nothing)) for c in _LANE_SERIES}
+        states = {c: dense(len(ports), series.pop(c, nothing)) for c in (*_PORT_SERIES, *COUNTERS, "corrected_s")}
+        codes = np.array(serials if serials is not None else np.full((len(ports), hours), -1), np.int32)
+        frame = pl.DataFrame(names, schema=list(PORT), orient="row")
         return Cube(
-            hour_index(start),
-            pl.DataFrame(names, schema=list(PORT), orient="row"),
-            owner,
-            {c: dense(owner.size, series.pop(f"lane_{c}", nothing)) for c in _LANE_SERIES},
-            {c: dense(len(ports), series.pop(c, nothing)) for c in (*_PORT_SERIES, *COUNTERS, "corrected_s")},
-            np.array(serials if serials is not None else np.full((len(ports), hours), -1), np.int32),
+            hour_index(start), frame, owner, lane_series, states, codes, _days(start, lane_series, states, owner)
         )
 
     return make

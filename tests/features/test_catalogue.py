@@ -34,7 +34,7 @@ def _seen(make_cube: MakeCube) -> Callable[..., dict[str, NDArray[np.float32]]]:
         records = None if modules is None else pl.DataFrame(modules, infer_schema_length=None)
         cube = make_cube(DAY, PORTS, HOURS, **series)
         past = History(cube, Fleet.from_frames(modules=records), [DAY + timedelta(hours=HOURS)])
-        look = Look(cube, past, series_of(cube, past.speed_gbps))
+        look = Look(cube, past, series_of(cube, past))
         return {name: FEATURES[name].values(look)[:, 0] for name in names}
 
     return see
@@ -266,7 +266,7 @@ def test_nothing_known_is_nan_or_nothing_and_never_a_warning(make_cube: MakeCube
     """A cube in which no port ever spoke: every feature must bear it, for warnings are errors here."""
     cube = make_cube(DAY, PORTS, HOURS)
     past = History(cube, Fleet.from_frames(), [DAY + timedelta(hours=HOURS)])
-    look = Look(cube, past, series_of(cube, past.speed_gbps))
+    look = Look(cube, past, series_of(cube, past))
 
     for feature in CATALOGUE:
         values = feature.values(look)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from features.baseline_kernels import baselines
+from features.baseline_kernels import baselines, day_centres
 from features.counter_kernels import elapsed, growth, tile_counter
-from features.kernels import lines, medians, of_lanes, windows
+from features.kernels import lines, long_sums, medians, of_lanes, recently, windows
 from features.tile_kernels import COLLECTED, IMPORTED, STATS, tile_gauge
 
 Floats = NDArray[np.float32]
@@ -379,9 +379,19 @@ def test_a_window_is_bit_equal_alone_among_many_and_in_a_longer_array(x: Floats,
 # ---- baselines -------------------------------------------------------------------------------
 
 
-def _baselines(x: Floats, at: Ints, epoch: Ints, guard: int = 24, reach: int = 48, enough: int = 12) -> Floats:
+RULE = np.array([24, 3, 12, 48])
+"""A day left out, three days of at least twelve hours, two days of hours."""
+
+
+def _days(x: Floats) -> Floats:
+    return np.stack([day_centres(x[:, 24 * d : 24 * d + 24].copy()) for d in range(x.shape[1] // 24)], axis=2)
+
+
+def _baselines(x: Floats, at: Ints, epoch: Ints) -> Floats:
+    """Of a series that began with day 100; times and touches are hours of it."""
     every = np.arange(x.shape[0])
-    return baselines(x, at, np.broadcast_to(epoch, (x.shape[0], at.size)).copy(), every, guard, reach, enough)
+    since = np.broadcast_to(epoch + 2400, (x.shape[0], at.size)).copy()
+    return baselines(_days(x), 100, x, 2400, at + 2400, since, every, RULE)
 
 
 def _centre(seen: Floats) -> list[float]:
@@ -392,36 +402,42 @@ def _centre(seen: Floats) -> list[float]:
 
 LONG = arrays.arrays(
     np.float32,
-    st.tuples(st.integers(1, 2), st.just(120)),
+    st.tuples(st.integers(1, 2), st.just(168)),
     elements=st.sampled_from([NAN, -2.0, -2.1, -2.25, 0.0, -0.0, 1e9]) | st.floats(-5, 5, width=32),
 )
 
 
-@given(LONG, st.lists(st.integers(0, 130), min_size=1, max_size=8), st.integers(0, 130))
+def _expected(row: Floats, time: int, since: int) -> list[float]:
+    """Of the whole days that count their middle and scatter, or of the first hours."""
+    begin, end = max((time - 24) // 24 - 3, -(-since // 24), 0), (time - 24) // 24
+    seen = [day[~np.isnan(day)] for day in (row[24 * d : 24 * d + 24] for d in range(begin, end))]
+    if days := [_centre(day) for day in seen if day.size >= 12]:
+        centre, between = _centre(np.array([np.float32(middle) for middle, _ in days]))
+        return [centre, float(np.hypot(between, np.median([np.float32(scatter) for _, scatter in days])))]
+    young = row[max(since, (time - 48) // 24 * 24, 0) : max(time // 12 * 12 - 3, 0)]
+    first = young[~np.isnan(young)][:12]
+    return _centre(first) if first.size >= 3 else [NAN, NAN]
+
+
+@given(LONG, st.lists(st.integers(0, 180), min_size=1, max_size=8), st.integers(0, 180))
 @settings(deadline=None, max_examples=80)
-def test_a_baseline_is_median_and_mad_of_the_past_since_the_last_touch(x: Floats, times: list[int], touch: int) -> None:
+def test_a_baseline_is_of_the_whole_days_since_the_last_touch_or_of_the_first_hours(
+    x: Floats, times: list[int], touch: int
+) -> None:
     at = np.sort(np.array(times, np.int64))
-    epoch = np.where(at >= touch, touch, 0)
+    epoch = np.where(at >= touch, touch, -(1 << 30))
 
     out = _baselines(x, at, epoch)
 
     for s in range(x.shape[0]):
         for k, time in enumerate(at):
-            past = x[s, max(time - 72, epoch[k], 0) : max(time - 24, 0)]
-            seen = past[~np.isnan(past)]
-            if seen.size < 12:
-                young = x[s, max(time - 72, epoch[k], 0) : max(time - 3, 0)]
-                seen = young[~np.isnan(young)][:12]
-            if seen.size < 3:
-                assert np.isnan(out[:, s, k]).all()
-            else:
-                np.testing.assert_allclose(out[:, s, k], _centre(seen), rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(out[:, s, k], _expected(x[s], int(time), int(epoch[k])), rtol=1e-5, atol=1e-5)
 
 
-@given(LONG, st.integers(0, 130))
+@given(LONG, st.integers(0, 168))
 @settings(deadline=None, max_examples=40)
 def test_a_baseline_is_bit_equal_alone_and_among_many(x: Floats, touch: int) -> None:
-    at = np.arange(0, 121, 5)
+    at = np.arange(0, 169, 5)
     epoch = np.where(at >= touch, touch, 0)
 
     many = _baselines(x, at, epoch)
@@ -432,21 +448,49 @@ def test_a_baseline_is_bit_equal_alone_and_among_many(x: Floats, touch: int) -> 
 
 
 def test_the_newest_day_is_no_part_of_a_baseline() -> None:
-    x = np.zeros((1, 100), np.float32)
-    x[0, 76:] = 7.0
+    x = np.zeros((1, 120), np.float32)
+    x[0, 48:] = 7.0
 
-    assert [[[0.0]], [[0.0]]] == _baselines(x, np.array([100]), np.array([0])).tolist()
+    assert [[[0.0]], [[0.0]]] == _baselines(x, np.array([95]), np.array([0])).tolist()
 
 
 def test_a_young_installation_stands_where_its_first_hours_stood() -> None:
-    """Installed in hour 50: at 60 its first seven hours serve, at 70 its first twelve, whatever came before."""
+    """Installed in hour 50: at 60 its first seven hours serve, at 72 its first twelve, whatever came before."""
     x = np.full((1, 100), 9.0, np.float32)
     x[0, 50:] = np.arange(50)
 
-    median = _baselines(x, np.array([52, 60, 70]), np.array([50, 50, 50]))[0, 0]
+    median = _baselines(x, np.array([52, 60, 72]), np.array([50, 50, 50]))[0, 0]
 
     assert np.isnan(median[0])
     assert [3.0, 5.5] == median[1:].tolist()
+
+
+@given(LONG, st.lists(st.integers(0, 180), min_size=1, max_size=5), st.integers(73, 120))
+@settings(deadline=None, max_examples=60)
+def test_a_long_sum_is_of_days_and_hours_from_a_midnight_on(x: Floats, times: list[int], hours: int) -> None:
+    at = np.sort(np.array(times, np.int64))
+    days = x.reshape(x.shape[0], 7, 24)
+    whole = np.where(np.isnan(days).all(axis=2), NAN, np.nansum(days, axis=2, dtype=np.float64))
+
+    out = long_sums(whole, 100, x, 2400, at + 2400, hours, 72)
+
+    for s in range(x.shape[0]):
+        for k, time in enumerate(at):
+            seen = x[s, max((int(time) - hours) // 24 * 24, 0) : int(time)]
+            expected = np.nansum(seen, dtype=np.float64) if (~np.isnan(seen)).any() else NAN
+            np.testing.assert_allclose(out[s, k], expected, rtol=1e-5, atol=1e-4)
+
+
+def test_what_was_so_a_week_ago_was_so_recently_whether_days_or_hours_tell_it() -> None:
+    days, hours = np.zeros((2, 9), np.bool_), np.zeros((2, 48), np.bool_)
+    days[0, 2] = hours[1, 5] = True
+
+    out = recently(hours, 2400, days, 93, 7)
+
+    assert [False, False] == [out[1, 4], days[1].any()]
+    assert out[1, 5:].all()
+    assert out[0, :48].tolist() == [True] * 48
+    assert not recently(hours, 2400 + 72, days, 93, 7)[0, 24:].any()
 
 
 # ---- lanes and devices -----------------------------------------------------------------------

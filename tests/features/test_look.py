@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from features.cube import Cube
 from features.fleet import Fleet
 from features.history import History
-from features.look import REACH, Look, series_of
+from features.look import DAYS, REACH, Look, series_of
 from features.pipeline import hourly
 
 MakeCube = Callable[..., Cube]
@@ -28,7 +28,7 @@ def _look(make_cube: MakeCube) -> LookAt:
         cube = make_cube(DAY, ["leaf01:Ethernet0", "leaf02:Ethernet0"], hours, **series)
         times = hourly(DAY + timedelta(hours=hours - 48), DAY + timedelta(hours=hours))
         past = History(cube, Fleet.from_frames(modules=modules), times)
-        return Look(cube, past, series_of(cube, past.speed_gbps))
+        return Look(cube, past, series_of(cube, past))
 
     return make
 
@@ -64,12 +64,18 @@ def test_each_statistic_is_of_the_hours_before_the_time(look: LookAt, kind: str,
     assert expected == pytest.approx(float(look(lane_rx_mean=_steps()).window("rx", 6, kind)[0, -1]), abs=1e-4)
 
 
-def test_a_baseline_is_moved_at_noon_and_midnight_only(look: LookAt) -> None:
+def test_a_baseline_is_of_whole_days_and_moved_at_midnight_only(look: LookAt) -> None:
     base = look(lane_rx_mean=_steps()).base("rx")[0]
 
     changed = np.flatnonzero(np.diff(base)) + 1
-    assert [360, 372, 384, 396] == (352 + changed).tolist()
-    assert np.median(np.arange(396 - 24 - 336, 396 - 24)) == base[-1]
+    assert [360, 384] == (352 + changed).tolist()
+    assert np.median(np.arange(24, 360)) == base[-1], "at 400 the newest day that ended a day ago is that up to 360"
+
+
+def test_the_noise_of_a_baseline_is_that_within_days_and_between_them(look: LookAt) -> None:
+    within, between = 1.4826 * 6.0, 1.4826 * np.median(np.abs(np.arange(14) * 24 - 156))
+
+    assert np.hypot(within, between) == pytest.approx(float(look(lane_rx_mean=_steps()).noise("rx")[0, -1]), rel=1e-6)
 
 
 def test_a_swap_starts_the_baseline_anew(look: LookAt) -> None:
@@ -83,6 +89,26 @@ def test_a_swap_starts_the_baseline_anew(look: LookAt) -> None:
     assert np.isnan(own[13:20]).all(), "from the swap until noon nothing of the new module is known"
     assert np.median(np.arange(365, 369)) == own[20]
     assert not np.isnan(base[1]).any(), "the other port is not touched"
+
+
+def test_a_new_module_stands_where_its_first_hours_stood_until_a_whole_day_is_over_for_a_day(look: LookAt) -> None:
+    swap = pl.DataFrame(
+        {"device": ["leaf01"], "interface": ["Ethernet0"], "installed_at": [DAY + timedelta(hours=313)]}
+    )
+
+    own = look(modules=swap, lane_rx_mean=_steps()).base("rx")[0]
+
+    assert [np.median(np.arange(313, 325))] * 32 == own[:32].tolist()
+    assert [np.median(np.arange(336, 360))] * 17 == own[32:].tolist()
+
+
+def test_windows_longer_than_three_days_begin_at_a_midnight(look: LookAt) -> None:
+    view = look(flaps=1.0, rows=4.0)
+
+    assert (1.0 * (400 - 216), 4.0 * (400 - 216)) == (view.counted("flaps", 168)[0, -1], view.state("rows", 168)[0, -1])
+    assert (400 - 216, 72) == (view.span(168)[-1], view.span(72)[-1])
+    with pytest.raises(ValueError, match="longer than 72 h"):
+        view.window("rx", 96, "mean")
 
 
 def test_lanes_are_those_that_reported(look: LookAt) -> None:
@@ -128,5 +154,5 @@ def test_a_port_that_has_told_its_ber_within_a_week_is_not_guessed_from_counters
 
 
 def test_the_reach_covers_every_window_that_stands_on_another() -> None:
-    """Baseline (14 d, guard 1 d, aligned 12 h) of a BER that depends on a week, of counters carried for 48 h."""
-    assert timedelta(days=14 + 1 + 7 + 2, hours=12) == REACH
+    """Baseline (14 d, guard 1 d) of a BER that depends on a week, at most a day before the time's own day."""
+    assert (timedelta(hours=72), 1 + 14 + 7 + 1) == (REACH, DAYS)

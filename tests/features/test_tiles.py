@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 from features import tile_maker
 from features import tiles as tiles_module
 from features.cube import LakeTiles
+from features.day_tiles import DayPart
 from features.engine import Here
 from features.fleet import polars_schema
 from features.tiles import KERNEL, LANE_TILES, PORT_TILES, samples_waiting, tile_day, update_tiles
@@ -329,6 +330,9 @@ class _Watched(Here):
 
     def run(self, work: Any, jobs: Any) -> Iterator[Any]:
         for part, result in super().run(work, jobs):
+            if isinstance(part, DayPart):
+                yield part, result
+                continue
             since, until = ((time - DAY) / timedelta(hours=1) for time in (part.since, part.until))
             self.read.append((part.table, since, until))
             yield part, result
