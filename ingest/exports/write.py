@@ -8,8 +8,6 @@ written: the order of the real ones would tell of them.
 """
 
 import itertools
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,11 +15,14 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.errors import ExportError
 from ingest.exports.names import Pseudonyms
+from ingest.exports.whole import whole_folder
 from ingest.lake import Lake
+from ingest.lake.table import one_line
 from ingest.schema import LANE_SAMPLES, LINKS, MAINTENANCE, MODULES, PORT_SAMPLES, REPAIRS, TICKETS, Table
 
 __all__ = ["ExportReport", "write_export"]
@@ -67,7 +68,7 @@ def write_export(
         progress: called with the fraction done.
 
     Raises:
-        ExportError: `out` is not empty, or the lake has no telemetry.
+        ExportError: `out` is not empty, cannot be written, or the lake has no telemetry.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         msg = f"{out}: is there already and not empty; nothing was written"
@@ -76,19 +77,19 @@ def write_export(
     if not days:
         msg = "the lake holds no telemetry to export"
         raise ExportError(msg)
-    partial = out.parent / f".{out.name}.{os.getpid()}.partial"
-    (partial / "telemetry").mkdir(parents=True)
+    report = ExportReport()
     try:
-        report = ExportReport()
-        for done, day in enumerate(days):
-            span = max(day, since or day), min(_next(day), until or _next(day))
-            _write_day(lake, partial / "telemetry", span, names, report)
-            progress((done + 1) / len(days))
-        for name, table in _FILES.items():
-            _write_records(lake, partial / name, table, names, report)
-        partial.replace(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        with whole_folder(out) as partial:
+            (partial / "telemetry").mkdir()
+            for done, day in enumerate(days):
+                span = max(day, since or day), min(_next(day), until or _next(day))
+                _write_day(lake, partial / "telemetry", span, names, report)
+                progress((done + 1) / len(days))
+            for name, table in _FILES.items():
+                _write_records(lake, partial / name, table, names, report)
+    except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        msg = f"{out}: {one_line(error)}; nothing was written"
+        raise ExportError(msg) from error
     return report
 
 
