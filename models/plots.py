@@ -8,16 +8,26 @@ from typing import Final
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from models.points import BudgetPoint, HorizonCalibration
 from models.scorecard import Scorecard
 
-__all__ = ["alarms_over_time", "calibration", "importance", "lead_times", "reliability"]
+__all__ = [
+    "alarms_over_time",
+    "f1_bars",
+    "horizon_calibration",
+    "importance",
+    "lead_times",
+    "recall_curve",
+    "reliability",
+]
 
 _COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")  # Okabe and Ito's, safe for colour-blind readers
 _EPOCH: Final = date(1970, 1, 1)
 _SIZE_IN: Final = (8.0, 3.2)
+_LEAST: Final = 0.05
+"""Where no false alarm was seen, a logarithmic axis shows this many."""
 _LEADS_H: Final = (0, 1, 6, 12, 24, 48, 72, 96, 120, 144, 168)
 
 
@@ -69,24 +79,6 @@ def alarms_over_time(card: Scorecard) -> str:
     return _svg(figure)
 
 
-def calibration(risks: npt.ArrayLike, outcomes: npt.ArrayLike, *, bins: int = 12) -> str:
-    """Observed against predicted, rows in bins of equal expected failures; on the diagonal risks mean what they say."""
-    p, y = np.asarray(risks, float), np.asarray(outcomes, float)
-    order = np.argsort(p, kind="stable")
-    share = np.cumsum(p[order]) / max(p.sum(), 1e-300)
-    groups = [rows for rows in np.split(order, np.searchsorted(share, np.arange(1, bins) / bins)) if len(rows)]
-    predicted = [float(p[rows].mean()) for rows in groups]
-    observed = [float(y[rows].mean()) for rows in groups]
-    figure = Figure(figsize=(4.5, 4.0))
-    axes = figure.subplots()
-    seen = [value for value in (*predicted, *observed) if value > 0] or [1.0]
-    span = [min(seen) / 2, 1.0]
-    axes.plot(span, span, color="#8c959f", linewidth=1)
-    axes.plot(predicted, observed, "o", color=_COLOURS[0])
-    axes.set(xscale="log", yscale="log", xlim=span, ylim=span, xlabel="predicted risk", ylabel="observed share")
-    return _svg(figure)
-
-
 def reliability(bins: Sequence[Sequence[float]], horizon_h: int) -> str:
     """Failures observed against expected, between quantiles of the risk.
 
@@ -111,4 +103,62 @@ def importance(gains: Mapping[str, float]) -> str:
     axes = figure.subplots()
     axes.barh(list(gains)[::-1], list(gains.values())[::-1], color=_COLOURS[0])
     axes.set(xlabel="share of the trees' gain")
+    return _svg(figure)
+
+
+def f1_bars(cards: Sequence[Scorecard]) -> str:
+    """F1 of each card at each lead, with its bootstrap interval."""
+    leads = [score.lead_h for score in cards[0].leads]
+    figure = Figure(figsize=(_SIZE_IN[0], 0.35 * len(cards) * max(len(leads), 1) ** 0.5 + 1.2))
+    axes = figure.subplots()
+    height = 0.8 / len(leads)
+    for k, lead in enumerate(leads):
+        scores = [card.at(lead) for card in cards]
+        f1 = np.array([score.f1 or 0.0 for score in scores])
+        low, high = (
+            np.array([f if bound is None else bound for f, bound in zip(f1, bounds, strict=True)])
+            for bounds in ([score.f1_low for score in scores], [score.f1_high for score in scores])
+        )
+        spread = np.clip([f1 - low, high - f1], 0, None)
+        places = np.arange(len(cards)) + (k - (len(leads) - 1) / 2) * height
+        axes.barh(places, f1, height, xerr=spread, label=f"{lead} h ahead", color=_COLOURS[k % len(_COLOURS)])
+    axes.set_yticks(np.arange(len(cards)), [card.name for card in cards])
+    axes.invert_yaxis()
+    axes.set(xlabel="F1, with 90 % interval", xlim=(0, 1))
+    axes.legend(frameon=False, loc="lower right")
+    return _svg(figure)
+
+
+def recall_curve(curve: Sequence[BudgetPoint], cards: Sequence[Scorecard]) -> str:
+    """Recall over false alarms as the threshold moves; a dot is where each card's alarms stood, at the longest lead."""
+    figure = Figure(figsize=_SIZE_IN)
+    axes = figure.subplots()
+    leads = list(curve[0].recall)
+    for k, lead in enumerate(leads):
+        false = [max(point.false_per_1000_module_weeks, _LEAST) for point in curve]
+        recall = [point.recall[lead] or 0.0 for point in curve]
+        axes.plot(false, recall, "-", color=_COLOURS[k % len(_COLOURS)], label=f"{lead} h ahead")
+    for card in cards:
+        place = max(card.false_per_1000_module_weeks or 0.0, _LEAST), card.at(leads[-1]).recall or 0.0
+        axes.plot(*place, "o", color="#57606a", markersize=4)
+        axes.annotate(card.name, place, textcoords="offset points", xytext=(4, 4), fontsize=7)
+    axes.set(xscale="log", ylim=(0, 1), xlabel="false alarms per 1,000 modules and week", ylabel="recall")
+    axes.legend(frameon=False)
+    return _svg(figure)
+
+
+def horizon_calibration(found: Sequence[HorizonCalibration]) -> str:
+    """Share that failed over predicted risk, between quantiles of the risk, a line a horizon."""
+    figure = Figure(figsize=(_SIZE_IN[1] + 1, _SIZE_IN[1] + 1))
+    axes = figure.subplots()
+    least = 1.0
+    for k, each in enumerate(found):
+        shown = [band for band in each.curve if band.rows and band.expected > 0 and band.observed]
+        x = [band.expected / band.rows for band in shown]
+        y = [band.observed / band.rows for band in shown]
+        least = min([least, *x, *y])
+        axes.loglog(x, y, "o-", color=_COLOURS[k % len(_COLOURS)], label=f"within {each.horizon_h} h")
+    axes.loglog([least, 1.0], [least, 1.0], "--", color="grey", linewidth=1)
+    axes.set(xlabel="predicted risk", ylabel="share that failed")
+    axes.legend(frameon=False)
     return _svg(figure)

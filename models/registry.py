@@ -61,6 +61,16 @@ class Registry:
         mlflow.set_registry_uri(tracking_uri)
         self._client = mlflow.MlflowClient(tracking_uri, tracking_uri)
 
+    def log_backtest(self, metrics: Mapping[str, float], report: Path) -> str:
+        """Log a back-test's numbers and its report as a run; returns the run's id."""
+        mlflow = self._mlflow
+        with mlflow.start_run(experiment_id=self._experiment(), run_name="backtest") as run:
+            mlflow.set_tag("forelight.kind", "backtest")
+            mlflow.log_metrics(dict(metrics))
+            mlflow.log_artifact(str(report), artifact_path="report")
+            found: str = run.info.run_id
+        return found
+
     def log(self, artifact: Artifact, metrics: Mapping[str, float], files: Mapping[str, Path] | None = None) -> str:
         """Log a training as a run and register its model as champion.
 

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
 
-from models.plots import alarms_over_time, calibration, lead_times
-from models.reliability import brier_skill, calibration_line, observed_expected
+from models.baselines.table import comparison_rows
+from models.plots import alarms_over_time, f1_bars, horizon_calibration, lead_times, recall_curve
 from models.scorecard import Scorecard, scorecard_rows
+from models.tables import Small, small_tables
 
 __all__ = ["write_report"]
 
@@ -21,8 +20,8 @@ def write_report(
     *,
     title: str = "forelight back-test",
     note: str = "",
-    risks: npt.ArrayLike | None = None,
-    outcomes: npt.ArrayLike | None = None,
+    others: Sequence[Scorecard] = (),
+    folds: Sequence[Scorecard] = (),
 ) -> None:
     """Write the report; the first scorecard is the one reported on, the others stand beside it.
 
@@ -31,11 +30,13 @@ def write_report(
         scorecards: of the same period, leads and base rate.
         title: heads the page.
         note: one sentence under it, such as that the fleet is synthetic.
-        risks: probabilities of failure of the rows scored, for the calibration plot.
-        outcomes: 1 where the failure came, 0 where not; as long as ``risks``.
+        others: all that were judged on the same events, baselines too, for the comparison; the scorecards where empty.
+        folds: scorecards of each fold.
     """
-    first = scorecards[0]
+    first, compared = scorecards[0], others or scorecards
     plots = [
+        _plot("F1", f1_bars(compared), "By event, never by row. Whiskers: 90 % bootstrap interval over links."),
+        *_risk_plots(first, compared),
         _plot(
             "Lead time", lead_times(scorecards), "Failures by how long before them the first right alarm was raised."
         ),
@@ -43,8 +44,6 @@ def write_report(
             "Alarms over time", alarms_over_time(first), f"Alarms of {first.name}, and false ones (one a link and day)."
         ),
     ]
-    if risks is not None and outcomes is not None and np.size(risks):
-        plots.append(_plot("Calibration", calibration(risks, outcomes), _reliability(risks, outcomes)))
     told = first.attribution
     confusions = [
         _confusion(f"{first.name}: {what}", counts)
@@ -61,9 +60,34 @@ def write_report(
         uncounted=_uncounted(first.uncounted),
         plots=plots,
         confusions=confusions,
+        tables=_tables(scorecards, compared, folds),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
+
+
+def _risk_plots(card: Scorecard, compared: Sequence[Scorecard]) -> list[dict[str, str]]:
+    """What the risks behind the alarms show, where they are known."""
+    plots = []
+    if card.curve:
+        said = (
+            f"As the threshold on the risks of {card.name} moves, in hindsight. Dots: where each set of alarms stood, "
+            f"{card.leads[-1].lead_h} h ahead."
+        )
+        plots.append(_plot("Recall over false alarms", recall_curve(card.curve, compared), said))
+    if card.calibration:
+        said = "On the diagonal risks mean what they say. Slopes and the highest bins are in the table below."
+        plots.append(_plot("Calibration by horizon", horizon_calibration(card.calibration), said))
+    return plots
+
+
+def _tables(cards: Sequence[Scorecard], compared: Sequence[Scorecard], folds: Sequence[Scorecard]) -> list[Small]:
+    found = small_tables(cards)
+    for title, group in (("Each fold by itself", folds), ("The same failures, by whose alarms", compared)):
+        if group:
+            header, *rows = comparison_rows(group)
+            found.append(Small(title, header, tuple(rows)))
+    return found
 
 
 def _plot(title: str, svg: str, caption: str) -> dict[str, str]:
@@ -76,19 +100,6 @@ def _uncounted(reasons: Mapping[str, int]) -> str:
         return "Every ticket of the period is counted."
     told = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in reasons.items())
     return f"Tickets of the period that are not counted: {told}."
-
-
-def _reliability(risks: npt.ArrayLike, outcomes: npt.ArrayLike) -> str:
-    """Slope, skill, and observed over expected in the top bins, in words."""
-    line, skill = calibration_line(risks, outcomes), brier_skill(risks, outcomes)
-    parts = [f"Calibration slope {line[1]:.2f}." if line else "No slope: too few failures."]
-    if skill is not None:
-        parts.append(f"Brier skill {skill:.3f}.")
-    for risk_bin in observed_expected(risks, outcomes)[1:]:
-        if risk_bin.rows:
-            top = 100 * (1 - risk_bin.from_quantile)
-            parts.append(f"From the top {top:.2g} %: {risk_bin.observed} observed, {risk_bin.expected:.1f} expected.")
-    return " ".join(parts)
 
 
 def _confusion(title: str, counts: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from features.pipeline import Block
 from models.base import HORIZONS_H
 
-__all__ = ["KEPT_H", "RiskLog", "Risks"]
+__all__ = ["KEPT_H", "RiskLog", "Risks", "joined", "ports_frame"]
 
 KEPT_H: Final = (24, 168)
 """Horizons that are kept: a day ahead, and the week that alarms rest on."""
@@ -40,7 +40,13 @@ class Risks:
 
 @dataclass
 class RiskLog:
-    """Takes risks block by block; 8 bytes a link and hour."""
+    """Takes risks block by block; 8 bytes a link and hour.
+
+    Attributes:
+        links: whose risks are kept; None: all.
+    """
+
+    links: frozenset[str] | None = None
 
     _number: dict[str, int] = field(default_factory=dict)
     _ports: list[tuple[str, str, str]] = field(default_factory=list)
@@ -55,6 +61,9 @@ class RiskLog:
             time: shape (n,), index of the block's times.
             risk: shape (n, horizons).
         """
+        if self.links is not None:
+            mine = np.array([name in self.links for name in block.history.links], np.bool_)[port]
+            port, time, risk = port[mine], time[mine], risk[mine]
         rows = block.cube.ports.rows()
         numbers = np.full(len(rows), -1, np.int32)
         for p in np.unique(port).tolist():
@@ -75,6 +84,18 @@ class RiskLog:
             for k, hours in enumerate(KEPT_H):
                 out[hours][link, column] = risk[:, k]
         return Risks(list(self._number), self._ports, times, out)
+
+
+def joined(logs: Sequence[RiskLog]) -> Risks:
+    """Risks of logs that keep different links over the same times."""
+    parts = [log.risks() for log in logs]
+    times = parts[0].times if parts else []
+    return Risks(
+        [link for part in parts for link in part.links],
+        [port for part in parts for port in part.ports],
+        times,
+        {hours: np.concatenate([part.risk[hours] for part in parts]) for hours in KEPT_H},
+    )
 
 
 def ports_frame(risks: Risks) -> pl.DataFrame:

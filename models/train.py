@@ -30,7 +30,7 @@ from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
 from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
 from models.truth import truth
 
-__all__ = ["EveryHour", "TrainingData", "labelled_faults", "train", "training_data"]
+__all__ = ["EveryHour", "TrainingData", "labelled_faults", "learn", "train", "training_data"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -233,6 +233,17 @@ def train(
     """
     model = model or _joint()
     data = training_data(lake, until, lambda done: progress("features", done), engine, model, each_end)
+    return learn(data, until, model, progress)
+
+
+def learn(
+    data: TrainingData,
+    until: datetime,
+    model: JointModel | None = None,
+    progress: Callable[[str, float], None] = lambda _step, _done: None,
+) -> Artifact:
+    """A model and its policy from rows at hand, all of them or a fold's; else as `train`."""
+    model = model or _joint()
     progress("model", 0.0)
     model.fit(data.rows, data.fault)
     progress("model", 1.0)

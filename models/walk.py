@@ -19,6 +19,7 @@ from models.alarm import Alarm, Diagnosis, alarm_id, diagnose_all, expected_wind
 from models.artifact import Artifact
 from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H, Change, Scored, Standing, Verb, calm_storms
+from models.risk_log import RiskLog
 
 __all__ = [
     "LinkRisks",
@@ -102,17 +103,21 @@ class Walk:
         work: when people are at a link.
         alarms: every alarm raised, in order; those not cleared still stand.
         held_back: raises held back by the storm breaker: link and time.
+        log: keeps all risks, where given.
     """
 
     artifact: Artifact
     work: Work
     alarms: list[Alarm] = field(default_factory=list)
     held_back: list[tuple[str, datetime]] = field(default_factory=list)
+    log: RiskLog | None = None
     _recent: dict[str, deque[Scored]] = field(default_factory=dict)
     _standing: dict[str, int] = field(default_factory=dict)
 
     def feed(self, block: Block, risks: LinkRisks) -> None:
         """Take the policy's steps at each of the block's times."""
+        if self.log is not None:
+            self.log.add(block, risks.port, risks.time, risks.risk)
         bounds = np.searchsorted(risks.time, np.arange(len(block.history.at) + 1))
         there = links_of(block)
         for t, at in enumerate(block.history.at):
@@ -236,7 +241,7 @@ def serial_at(block: Block, end: tuple[str, str, str], time: int) -> str | None:
     return str(frame["serial"][row]) if row < frame.height and frame["serial"][row] is not None else None
 
 
-def walk(
+def walk(  # noqa: PLR0913 - few are needed, the others named
     artifact: Artifact,
     source: LakeTiles,
     fleet: Fleet,
@@ -244,6 +249,8 @@ def walk(
     progress: Callable[[float], None] = lambda _: None,
     engine: Engine | None = None,
     also: Sequence[Callable[[Block], None]] = (),
+    *,
+    log: RiskLog | None = None,
 ) -> Walk:
     """Score a span of history as if it were live.
 
@@ -255,8 +262,9 @@ def walk(
         progress: called with the fraction done.
         engine: where features are computed, piece by piece; this process where not given.
         also: called with each block, in order of time: others that look at the same features.
+        log: keeps all risks, where given.
     """
-    steps = Walk(artifact, Work.of(fleet))
+    steps = Walk(artifact, Work.of(fleet), log=log)
     done = 0
     for block in engine_blocks(engine or Here(), source, fleet, times):
         steps.feed(block, link_risks(artifact, block))

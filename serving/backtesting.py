@@ -14,12 +14,14 @@ from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from models.artifact import Artifact
 from models.baselines.limits import limit_alarms
 from models.evaluate import judge, judge_levels
+from models.risk_card import with_risks
+from models.risk_log import RiskLog, Risks
 from models.scorecard import Scorecard
 from models.walk import Walk, walk
 from serving.compute import Compute
-from serving.training import Step
+from serving.training import Step, newest_hour
 
-__all__ = ["judged", "walked"]
+__all__ = ["judged", "judged_events", "walked"]
 
 Span = tuple[datetime, datetime]
 
@@ -34,14 +36,20 @@ def walked(  # noqa: PLR0913 - the last two have defaults
     compute: Compute = Compute(),  # noqa: B008 - a frozen value
     *,
     also: Sequence[Callable[[Block], None]] = (),
+    log: RiskLog | None = None,
 ) -> Walk:
     """Score every step of a span as if it were live; features are computed where there is room and time for it.
 
-    Others may look on: each of `also` is called with the features, in order of time.
+    Others may look on: each of `also` is called with the features, in order of time. A log keeps all risks.
     """
     rows = sum(file.rows for file in lake.files(LANE_SAMPLES, since=span[0], until=span[1]))
     with step(f"back-test, every {every_h} h") as progress, compute.engine(rows) as engine:
-        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress, engine, also)
+        return walk(artifact, LakeTiles(lake), fleet, hourly(*span, every_h), progress, engine, also, log=log)
+
+
+def judged_events(lake: Lake, fleet: Fleet) -> pl.DataFrame:
+    """The failures that alarms are judged by, as known in the end."""
+    return failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
 
 
 def judged(
@@ -52,12 +60,18 @@ def judged(
     step: Step,
     *,
     others: Mapping[str, pl.DataFrame] | None = None,
+    risks: Risks | None = None,
 ) -> list[Scorecard]:
-    """Scorecards of the alarms, of those at level act alone, of the modules' own warning limits, then of others'."""
+    """Scorecards of the alarms, of those at level act alone, of the modules' own warning limits, then of others'.
+
+    Where the risks behind the alarms are given, the first card has their curve and calibration.
+    """
     start, end = span
     with step("judging"):
-        events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
+        events = judged_events(lake, fleet)
         cards = judge_levels(alarms, events, fleet, start=start, end=end, name="forelight")
+        if risks is not None:
+            cards[0] = with_risks(cards[0], risks, events, fleet, newest_hour(lake))
     with step("module limits") as progress:
         limits = limit_alarms(
             lake.scan(LANE_SAMPLES, since=start, until=end),

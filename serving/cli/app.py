@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from serving.cli.groups import alarms, lake, model
-from serving.cli.options import Dask, Json, Memory, Time, utc_time, whole_hours
+from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
 
 if TYPE_CHECKING:
     from serving.compute import Compute
@@ -142,6 +142,16 @@ def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
     ablations: Annotated[
         bool, typer.Option("--ablations", help="Judge models that see less beside; they are trained, too.")
     ] = False,
+    folds: Annotated[
+        FoldPlan | None,
+        typer.Option(parser=fold_plan, metavar="time:4|links:3|vendors", help="Judge only what was not learnt from."),
+    ] = None,
+    embargo: Annotated[
+        int | None, typer.Option(parser=whole_hours, metavar="10d", help="Between training and judging, with --folds.")
+    ] = None,
+    leak: Annotated[
+        bool, typer.Option("--leak", help="Judge beside a model that learnt from half of all rows, the span's too.")
+    ] = False,
     dask: Dask = None,
     memory: Memory = None,
     json: Json = False,
@@ -158,6 +168,9 @@ def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
         report=report,
         as_json=json,
         ablations=ablations,
+        folds=folds,
+        embargo_h=embargo,
+        leak=leak,
         compute=_compute(dask, memory),
     )
 

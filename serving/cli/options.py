@@ -1,11 +1,12 @@
 """Options that several commands share, and how their values are read."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-__all__ = ["Dask", "Json", "Memory", "Time", "utc_time", "whole_hours"]
+__all__ = ["Dask", "FoldPlan", "Json", "Memory", "Time", "fold_plan", "utc_time", "whole_hours"]
 
 
 def utc_time(text: str) -> datetime:
@@ -19,6 +20,17 @@ def utc_time(text: str) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
+_MOST_FOLDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """How a back-test is divided: by ``time`` or ``links`` into so many parts, or by ``vendors``."""
+
+    kind: str
+    count: int
+
+
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 
@@ -29,6 +41,17 @@ def whole_hours(text: str) -> int:
         if seconds and seconds % 3600 == 0:
             return seconds // 3600
     msg = f"{text!r} is not a whole number of hours, such as 1h, 6h or 1d"
+    raise typer.BadParameter(msg)
+
+
+def fold_plan(text: str) -> FoldPlan:
+    """`time:4`, `links:3` or `vendors`, or a usage error."""
+    kind, _, count = text.partition(":")
+    if (kind, count) == ("vendors", ""):
+        return FoldPlan("vendors", 0)
+    if kind in {"time", "links"} and count.isdigit() and 2 <= int(count) <= _MOST_FOLDS:  # noqa: PLR2004 - one is none
+        return FoldPlan(kind, int(count))
+    msg = f"{text!r} is none of time:N, links:N (N from 2 to {_MOST_FOLDS}) and vendors"
     raise typer.BadParameter(msg)
 
 

@@ -4,9 +4,9 @@ import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from models.points import BudgetPoint, HorizonCalibration, RiskBand
 from models.report import write_report
 from models.scorecard import Attribution, LeadScore, Scorecard
 
@@ -40,7 +40,7 @@ def test_nothing_is_fetched_to_read_it(page: Path) -> None:
 
     text = page.read_text()
     assert not re.search(r"<(script|link|img|iframe)\b|@import|url\(http", text)
-    assert 2 == text.count("<svg")
+    assert 3 == text.count("<svg")
 
 
 def test_the_same_scorecards_give_the_same_bytes(tmp_path: Path) -> None:
@@ -50,21 +50,51 @@ def test_the_same_scorecards_give_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_calibration_is_drawn_where_risks_are_given(page: Path) -> None:
-    rng = np.random.default_rng(0)
-    risks = rng.uniform(0.001, 0.3, 2000)
+def _point(false: float, recall: float, budget: float | None = None) -> BudgetPoint:
+    return BudgetPoint(0.5, false, {24: recall}, {24: None}, {24: recall}, budget)
 
-    write_report(page, [_card()], risks=risks, outcomes=rng.uniform(size=2000) < risks)
+
+def test_what_the_risks_tell_is_drawn_where_they_are_known(page: Path) -> None:
+    bands = (RiskBand(0.0, 900, 3.0, 2), RiskBand(0.9, 90, 9.0, 12), RiskBand(0.99, 10, 5.0, 4))
+    known = HorizonCalibration(24, 1000, 7, 0.93, 0.1, 0.211, bands, bands)
+    curve = (_point(0.0, 0.2), _point(4.0, 0.7))
+
+    write_report(page, [_card(curve=curve, at_budgets=(_point(0.0, 0.2, 1.0),), calibration=(known,))])
 
     text = page.read_text()
-    assert "Calibration slope" in text
-    assert "From the top 1 %" in text
+    assert 5 == text.count("<svg")
+    assert "<td>0.93</td>" in text
+    assert "1.33 (12 / 9.0)" in text
+    assert re.search(
+        r"at fixed alarm budgets</caption>(.|\n)*?<th scope=\"row\">1</th><td>0.00</td><td>0.20</td>", text
+    )
 
 
-def test_risks_without_any_failure_say_so(page: Path) -> None:
-    write_report(page, [_card()], risks=[0.1, 0.2, 0.3], outcomes=[0, 0, 0])
+def test_without_risks_nothing_is_claimed_of_them(page: Path) -> None:
+    write_report(page, [_card()])
 
-    assert "too few failures" in page.read_text()
+    assert "Calibration" not in page.read_text()
+    assert "budgets" not in page.read_text()
+
+
+def test_baselines_and_folds_are_compared(page: Path) -> None:
+    write_report(page, [_card()], others=[_card(), _card("flap rule")], folds=[_card("links 1 of 3")])
+
+    text = page.read_text()
+    assert "Each fold by itself" in text
+    assert re.search(r"<th scope=\"row\">links 1 of 3</th><td>0.67</td>", text)
+    assert "flap rule" in text
+
+
+def test_f1_is_restated_at_other_base_rates(page: Path) -> None:
+    """Recall 0.6 at 5 % a year is 0.0006 right alarms a module and week beside 1 / 400 false ones."""
+    failing = 0.05 * 7 / 365.25
+    expected = 2 * 0.6 * failing / (0.6 * failing + 1 / 400 + failing)
+
+    write_report(page, [_card()])
+
+    assert pytest.approx(expected) == _card().f1_at(0.05, 24)
+    assert f'<th scope="row">5 %</th><td>{expected:.2f}</td>' in page.read_text()
 
 
 def test_confusion_marks_what_was_right(page: Path) -> None:
