@@ -56,8 +56,10 @@ class TestAnswer:
     def test_the_answer_for_machines_has_a_card_of_each_judged(self, walked: tuple[Path, Any]) -> None:
         cards = json.loads(walked[1].out)
 
-        assert {"forelight", "module limits"} <= set(cards)
+        assert {"forelight", "module limits", "module alarm limits", "flap rule", "physics rule"} <= set(cards)
+        assert 6 == sum(name.startswith("PDR ") for name in cards)
         assert 0 < cards["forelight"]["failures"]
+        assert 1 == len({card["failures"] for card in cards.values()})
 
     def test_long_steps_are_told_on_the_other_stream(self, walked: tuple[Path, Any]) -> None:
         assert all(step in walked[1].err for step in ("tiles", "training until", "back-test", "judging"))
@@ -77,6 +79,8 @@ class TestAnswer:
 
         assert 0 == ran.code
         assert "level act is unavailable" in ran.out
+        assert "The same failures, by whose alarms" in ran.out
+        assert "PDR as_documented, manager" in ran.out
         assert f"{read_alarms(out).height} alarms in" in ran.out
 
 
