@@ -132,9 +132,13 @@ def make_part(part: TilePart) -> pl.DataFrame:
     tiles, source = _SOURCES[part.table]
     lake = Lake(part.lake)
     samples = lake.scan(source, since=part.since, until=part.until, columns=SAMPLE_COLUMNS[part.table])
-    fresh = tile_day(_of_devices(samples, part).collect(engine="streaming").rechunk(), tiles)
+    with lake.reading(source, since=part.since, until=part.until):
+        read = _of_devices(samples, part).collect(engine="streaming").rechunk()
+    fresh = tile_day(read, tiles)
     known = lake.scan(tiles, since=part.since, until=part.until).filter(pl.col("kernel") == KERNEL)
-    return _news(fresh, _of_devices(known, part).collect(engine="streaming"), tiles)
+    with lake.reading(tiles, since=part.since, until=part.until):
+        before = _of_devices(known, part).collect(engine="streaming")
+    return _news(fresh, before, tiles)
 
 
 def _of_devices(rows: pl.LazyFrame, part: TilePart) -> pl.LazyFrame:

@@ -132,10 +132,10 @@ def _slices(lake: Lake, since: datetime, until: datetime) -> Iterator[pl.DataFra
     parts = count // _SLICE_ROWS + 1
     edges = [since + (until - since) * i / parts for i in range(parts + 1)]
     for start, end in itertools.pairwise(edges):
-        rows = _lane_rows(
-            lake.latest(LANE_SAMPLES, since=start, until=end).collect(),
-            lake.latest(PORT_SAMPLES, since=start, until=end).collect(),
-        )
+        with lake.reading(LANE_SAMPLES, since=start, until=end), lake.reading(PORT_SAMPLES, since=start, until=end):
+            lanes = lake.latest(LANE_SAMPLES, since=start, until=end).collect()
+            ports = lake.latest(PORT_SAMPLES, since=start, until=end).collect()
+        rows = _lane_rows(lanes, ports)
         if rows.height:
             yield rows
 

@@ -11,7 +11,8 @@ makes that physical. What deltalake 1.6 demands is kept here and in ``lake_*.py`
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from ingest.errors import LakeError
+from ingest.lake.broken import named
 from ingest.lake.check import Finding, check_table
 from ingest.lake.compact import SLICE_ROWS
 from ingest.lake.delta import DataFile, Device, data_files, latest_of_key, read, stored
@@ -157,6 +159,22 @@ class Lake:
             rows = rows.select(list(dict.fromkeys((*columns, *table.key, "received_at"))))
         rows = latest_of_key(table, rows)
         return rows if columns is None else rows.select(columns)
+
+    @contextmanager
+    def reading(self, table: Table, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[None]:
+        """Rows of these times are read meanwhile: a file that cannot be read is named.
+
+        Raises:
+            LakeError: in the place of what polars raises for a broken or lost file.
+        """
+        try:
+            yield
+        except (pl.exceptions.ComputeError, OSError) as error:
+            handle = self._open(table)
+            said = None if handle is None else named(handle, table, data_files(handle, since, until), error)
+            if said is None:
+                raise
+            raise said from error
 
     def dates(self, table: Table) -> list[date]:
         """Days (UTC) that have rows, in order."""

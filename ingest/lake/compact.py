@@ -11,12 +11,12 @@ from typing import Final
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from ingest.errors import LakeError
+from ingest.lake.broken import named
 from ingest.lake.delta import DataFile, data_files, read, stored
-from ingest.lake.files import PREFIX, Partition, SortedFile, delete_file, exchange, file_system, stored_path
+from ingest.lake.files import PREFIX, Partition, SortedFile, delete_file, exchange
 from ingest.lake.table import one_line
 from ingest.schema import Table
 
@@ -77,7 +77,8 @@ def compact_partition(
             for rows in _slices(table, files, slice_rows):
                 out.write(_arrow(table, sorted_rows(table, rows, keep_versions=keep_versions)))
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise _named(handle, table, files, error) from error
+            said = named(handle, table, files, error)
+            raise said or LakeError(f"{table.name}: {one_line(error)}") from error
     try:
         check()
     except BaseException:
@@ -85,18 +86,6 @@ def compact_partition(
         raise
     exchange(handle, [out], files)
     return True
-
-
-def _named(handle: DeltaTable, table: Table, files: Sequence[DataFile], error: Exception) -> LakeError:
-    """The error with the file that is at fault; polars does not always say which."""
-    reason = one_line(error)
-    for file in files:
-        try:
-            with file_system(handle).open_input_file(stored_path(file.path)) as source:
-                pq.ParquetFile(source).read()
-        except (OSError, pa.ArrowException):
-            return LakeError(f"{table.name}: {file.path} cannot be read ({reason}); see forelight lake check")
-    return LakeError(f"{table.name}: {reason}")
 
 
 def sorted_rows(table: Table, rows: pl.DataFrame, *, keep_versions: bool = False) -> pl.DataFrame:

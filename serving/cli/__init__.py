@@ -38,6 +38,10 @@ def _run() -> None:
         _fail(str(error))
     except OSError as error:  # a folder that cannot be written, a full disk: the system says it best
         _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+    except Exception as error:
+        if type(error).__module__ != "polars.exceptions" or type(error).__name__ != "ComputeError":
+            raise
+        _fail(f"{str(error).splitlines()[0]}; forelight lake check tells which file it is")
 
 
 def _fail(line: str) -> NoReturn:

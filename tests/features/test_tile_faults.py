@@ -4,6 +4,7 @@ import errno
 import os
 import random
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
@@ -14,8 +15,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from features.tiles import LANE_TILES, PORT_TILES, update_tiles
-from ingest.errors import ForelightError
+from ingest.errors import ForelightError, LakeError
 from ingest.lake import Lake
+from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
 Rows = Callable[..., pl.DataFrame]
@@ -122,6 +124,62 @@ def _fill_up(file: Path) -> None:
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise
+
+
+def test_a_corrupt_file_among_good_ones_is_named_and_costs_its_own_rows_only(
+    tmp_path: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters
+) -> None:
+    """Tiles of what came before it are kept; once it is taken out, those of all the rest are made."""
+    lake, good = (Lake(str(tmp_path / name)) for name in ("lake", "good"))
+    _fill(lake, lane_rows, port_rows, quarters(DAY, 96 * 3))
+    torn = max((tmp_path / "lake" / LANE_SAMPLES.name / "date=2026-03-02").glob("*.parquet"), key=os.path.getmtime)
+    (device,) = pl.read_parquet(torn, hive_partitioning=False)["device"].unique()
+    torn.write_bytes(torn.read_bytes()[:-50])
+
+    with pytest.raises(LakeError, match=rf"lane_samples: date=2026-03-02/{torn.name} cannot be read .*lake check"):
+        update_tiles(lake, now=NOW)
+
+    lake.repair(lake.check(), lease=FileLease(tmp_path / "lock"))
+    update_tiles(lake, now=NOW)
+    _fill(good, lane_rows, port_rows, quarters(DAY, 96 * 3))
+    update_tiles(good, now=NOW)
+    lost = (pl.col("device") == device) & (pl.col("hour").dt.date() == datetime(2026, 3, 2, tzinfo=UTC).date())
+    assert_frame_equal(_tiles(good)[0].filter(~lost), _tiles(lake)[0], check_exact=True)
+    assert_frame_equal(_tiles(good)[1], _tiles(lake)[1], check_exact=True)
+
+
+_ZONED = """
+import sys, time
+from datetime import UTC, datetime
+from features.tiles import update_tiles
+from ingest.lake import Lake
+assert time.tzname != ("UTC", "UTC"), time.tzname
+update_tiles(Lake(sys.argv[1]), now=datetime(2030, 1, 1, tzinfo=UTC))
+"""
+
+
+@pytest.mark.slow
+def test_the_zone_of_the_machine_and_its_clocks_going_forward_change_no_tile(
+    tmp_path: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters
+) -> None:
+    """Through New York's night of 2026-03-08, and Berlin's of 2026-03-29."""
+    nights = [datetime(2026, 3, day, tzinfo=UTC) for day in (8, 29)]
+    lakes = {
+        zone: Lake(str(tmp_path / zone.replace("/", "-"))) for zone in ("UTC", "America/New_York", "Europe/Berlin")
+    }
+    for zone, lake in lakes.items():
+        for night in nights:
+            _fill(lake, lane_rows, port_rows, quarters(night, 96))
+        if zone == "UTC":
+            update_tiles(lake, now=NOW)
+        else:
+            subprocess.run([sys.executable, "-c", _ZONED, lake.uri], env={**os.environ, "TZ": zone}, check=True)
+
+    made = [_tiles(lake) for lake in lakes.values()]
+    assert 2 * 2 * 24 == made[0][0].height
+    for zoned in made[1:]:
+        for expected, found in zip(made[0], zoned, strict=True):
+            assert_frame_equal(expected, found, check_exact=True)
 
 
 def test_a_week_of_late_data_is_seen_from_when_it_came(

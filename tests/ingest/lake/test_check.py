@@ -238,3 +238,17 @@ def test_tables_without_days_are_checked_too(lake: Lake, rows: Rows) -> None:
     next(Path(lake.uri, "tickets").glob("*.parquet")).unlink()
 
     assert ["missing"] == kinds(lake)
+
+
+def test_whoever_reads_a_corrupt_file_among_good_ones_is_told_which_it_is(lake: Lake, table: Path) -> None:
+    files = sorted(table.rglob("*.parquet"))
+    files[0].write_bytes(b"nonsense")
+    name = files[0].relative_to(table).as_posix()
+
+    with (
+        pytest.raises(LakeError, match=rf"lane_samples: {name} cannot be read \(.*\); see forelight lake check"),
+        lake.reading(LANE_SAMPLES),
+    ):
+        lake.scan(LANE_SAMPLES).collect()
+    with pytest.raises(pl.exceptions.ColumnNotFoundError), lake.reading(LANE_SAMPLES):
+        lake.scan(LANE_SAMPLES).head(0).select("no such column").collect()
