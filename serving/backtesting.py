@@ -62,7 +62,7 @@ def judged(
     others: Mapping[str, pl.DataFrame] | None = None,
     risks: Risks | None = None,
 ) -> list[Scorecard]:
-    """Scorecards of the alarms, of those at level act alone, of the modules' own warning limits, then of others'.
+    """Scorecards of the alarms, of those at level act alone, then of others': the modules' limits where none are given.
 
     Where the risks behind the alarms are given, the first card has their curve and calibration.
     """
@@ -72,8 +72,15 @@ def judged(
         cards = judge_levels(alarms, events, fleet, start=start, end=end, name="forelight")
         if risks is not None:
             cards[0] = with_risks(cards[0], risks, events, fleet, newest_hour(lake))
+    rest = others if others is not None else {"module limits": _limits(lake, fleet, span, step)}
+    return [*cards, *(judge(said, events, fleet, start=start, end=end, name=name) for name, said in rest.items())]
+
+
+def _limits(lake: Lake, fleet: Fleet, span: Span, step: Step) -> pl.DataFrame:
+    """What the modules' own warning limits would have raised."""
+    start, end = span
     with step("module limits") as progress:
-        limits = limit_alarms(
+        return limit_alarms(
             lake.scan(LANE_SAMPLES, since=start, until=end),
             lake.scan(PORT_SAMPLES, since=start, until=end),
             fleet,
@@ -81,5 +88,3 @@ def judged(
             end=end,
             progress=lambda until: progress((until - start) / max(end - start, timedelta(hours=1))),
         )
-    rest = {"module limits": limits, **(others or {})}
-    return [*cards, *(judge(said, events, fleet, start=start, end=end, name=name) for name, said in rest.items())]

@@ -17,7 +17,7 @@ from models.alarm import alarm_frame
 from models.baselines.ablations import ABLATIONS, Ablated, ablated
 from models.baselines.flaps import flap_issues
 from models.baselines.issues import merged
-from models.baselines.limits import limit_alarms
+from models.baselines.limits import limit_alarms_of
 from models.baselines.pdr import RULE_SETS, pdr_issues, pdr_news
 from models.baselines.pdr_manager import isolations
 from models.baselines.physics import PhysicsRule
@@ -64,11 +64,9 @@ def _features_of(progress: Callable[[float], None]) -> Callable[[str, float], No
 
 
 def rule_alarms(lake: Lake, fleet: Fleet, span: Span, step: Step) -> Alarms:
-    """By name the alarms of the rules that read samples: the modules' alarm limits, flaps, PDR in all its readings."""
+    """By name the alarms of the rules that read samples: the modules' own limits, flaps, PDR in all its readings."""
     start, end = span
-    with step("alarm limits"):
-        lanes, ports = (lake.scan(table, since=start, until=end) for table in (LANE_SAMPLES, PORT_SAMPLES))
-        found = {"module alarm limits": limit_alarms(lanes, ports, fleet, start=start, end=end, level="alarm")}
+    found = _limits(lake, fleet, span, step)
     with step("flap rule") as progress:
         events = lake.scan(PORT_EVENTS, since=start, until=end)
         found["flap rule"] = merged(flap_issues(_by_device(lake, span, progress), events, fleet), fleet, end=end)
@@ -76,6 +74,22 @@ def rule_alarms(lake: Lake, fleet: Fleet, span: Span, step: Step) -> Alarms:
         news = pdr_news(_by_device(lake, span, progress), fleet)
         found |= _pdr(news, fleet, end)
     return found
+
+
+def _limits(lake: Lake, fleet: Fleet, span: Span, step: Step) -> Alarms:
+    start, end = span
+    lanes, ports = (lake.scan(table, since=start, until=end) for table in (LANE_SAMPLES, PORT_SAMPLES))
+    with step("module limits") as progress:
+        found = limit_alarms_of(
+            ("warn", "alarm"),
+            lanes,
+            ports,
+            fleet,
+            start=start,
+            end=end,
+            progress=lambda until: progress((until - start) / (end - start)),
+        )
+    return {"module limits": found["warn"], "module alarm limits": found["alarm"]}
 
 
 def _pdr(news: Mapping[str, pl.DataFrame], fleet: Fleet, end: datetime) -> Alarms:

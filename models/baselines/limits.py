@@ -4,7 +4,7 @@ A crossing must last two samples while the port is up; no light on a port that i
 nothing. The limits are the module's own (EEPROM or inventory), warning or alarm.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -15,7 +15,9 @@ from features.labels import link_maintenance
 from ingest.schema import Action, FailureType, Quality
 from ingest.units import NO_LIGHT_DBM
 
-__all__ = ["ALARM_SCHEMA", "limit_alarms"]
+__all__ = ["ALARM_SCHEMA", "Level", "limit_alarms", "limit_alarms_of"]
+
+Level = Literal["warn", "alarm"]
 
 _STEP: Final = timedelta(days=2)  # read at once: memory is bounded by it, not by the history
 _LANE: Final = ("tx_power_dbm", "rx_power_dbm", "tx_bias_ma")
@@ -53,33 +55,55 @@ def limit_alarms(
     *,
     start: datetime,
     end: datetime,
-    level: Literal["warn", "alarm"] = "warn",
+    level: Level = "warn",
     progress: Callable[[datetime], None] | None = None,
 ) -> pl.DataFrame:
+    """Alarms of one level; see `limit_alarms_of`."""
+    found = limit_alarms_of((level,), lane_samples, port_samples, fleet, start=start, end=end, progress=progress)
+    return found[level]
+
+
+def limit_alarms_of(
+    levels: Sequence[Level],
+    lane_samples: pl.LazyFrame,
+    port_samples: pl.LazyFrame,
+    fleet: Fleet,
+    *,
+    start: datetime,
+    end: datetime,
+    progress: Callable[[datetime], None] | None = None,
+) -> dict[Level, pl.DataFrame]:
     """Alarms of [start, end), one row each of ``ALARM_SCHEMA``: raised at the second sample beyond a limit.
 
     An alarm is cleared at the eighth sample in a row within the limits. ``quantity`` is what crossed first.
 
     Args:
+        levels: which of the module's limits; the samples are read once for all.
         lane_samples: canonical lane samples.
         port_samples: canonical port samples; where a port has none it counts as up.
         fleet: the modules with their limits, and maintenance.
         start: first time read.
         end: reading ends before it.
-        level: which of the module's limits.
         progress: called with the time up to which samples are done.
     """
     ports = fleet.modules.select(PORT).unique().sort(PORT).with_row_index("port")
-    limits, work = _limits(fleet, ports, level), _work(fleet, ports)
-    parts, tail = [], None
+    limits, work = _limits(fleet, ports, levels), _work(fleet, ports)
+    parts: dict[Level, list[pl.DataFrame]] = {level: [] for level in levels}
+    tails: dict[Level, pl.DataFrame] = {}
     for since, until in _steps(start, end):
         inside = pl.col("time").is_between(since, until, closed="left")
         lanes, states = (_numbered(samples.filter(inside), ports) for samples in (lane_samples, port_samples))
-        changes, tail = _advance(_readings(lanes, states, limits, level), work, tail)
-        parts.append(changes)
+        readings = _readings(lanes, states, limits, levels)
+        for level in levels:
+            crossed = readings.select("port", "time", crossed=f"crossed_{level}")
+            changes, tails[level] = _advance(crossed, work, tails.get(level))
+            parts[level].append(changes)
         if progress is not None:
             progress(until)
-    return _alarms(pl.concat(parts), ports) if parts else ALARM_SCHEMA.to_frame()
+    return {
+        level: _alarms(pl.concat(changed), ports) if changed else ALARM_SCHEMA.to_frame()
+        for level, changed in parts.items()
+    }
 
 
 def _steps(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
@@ -93,9 +117,9 @@ def _limit(quantity: str, side: str, level: str) -> str:
     return f"{name}_{side}_{level}_{unit}"
 
 
-def _limits(fleet: Fleet, ports: pl.DataFrame, level: str) -> pl.LazyFrame:
-    """The installations with the limits of one level."""
-    columns = [_limit(quantity, side, level) for quantity in _MEANING for side in ("low", "high")]
+def _limits(fleet: Fleet, ports: pl.DataFrame, levels: Sequence[Level]) -> pl.LazyFrame:
+    """The installations with the limits of some levels."""
+    columns = [_limit(quantity, side, level) for quantity in _MEANING for side in ("low", "high") for level in levels]
     numbered = fleet.modules.join(ports, on=list(PORT))
     return numbered.select("port", "installed_at", "removed_at", *columns).lazy()
 
@@ -118,8 +142,8 @@ def _present(samples: pl.LazyFrame, columns: tuple[str, ...], kind: type[pl.Data
     return [pl.col(name) if name in there else pl.lit(None, kind).alias(name) for name in columns]
 
 
-def _readings(lanes: pl.LazyFrame, states: pl.LazyFrame, limits: pl.LazyFrame, level: str) -> pl.DataFrame:
-    """port, time, crossed (the quantity beyond its limit, or null), of ports that are up."""
+def _readings(lanes: pl.LazyFrame, states: pl.LazyFrame, limits: pl.LazyFrame, levels: Sequence[Level]) -> pl.DataFrame:
+    """port, time and for each level what crossed (the quantity beyond its limit, or null), of ports that are up."""
     lit = pl.when(pl.col("rx_power_dbm") > NO_LIGHT_DBM).then("rx_power_dbm").alias("rx_power_dbm")
     key = ["port", "time"]
     lowest = [pl.col(name).min().alias(f"{name}_min") for name in _LANE]
@@ -136,10 +160,14 @@ def _readings(lanes: pl.LazyFrame, states: pl.LazyFrame, limits: pl.LazyFrame, l
         .filter(up)
         .join(limits, on="port")
         .filter(mine)
-        .select(*key, crossed=pl.coalesce(_crossing(quantity, level) for quantity in _MEANING))
+        .select(*key, *(_crossed(level).alias(f"crossed_{level}") for level in levels))
         .collect(engine="streaming")
         .unique(key)
     )
+
+
+def _crossed(level: Level) -> pl.Expr:
+    return pl.coalesce(_crossing(quantity, level) for quantity in _MEANING)
 
 
 def _crossing(quantity: str, level: str) -> pl.Expr:

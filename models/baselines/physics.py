@@ -162,6 +162,6 @@ class PhysicsRule:
             end: nothing later was looked at.
             every_h: hours between the times of the blocks.
         """
-        seen = pl.concat([ISSUE_SCHEMA.to_frame(), *self._seen]).sort(*PORT, "time")
+        seen = pl.concat([ISSUE_SCHEMA.to_frame(), *self._seen]).unique([*PORT, "time"]).sort(*PORT, "time")
         again = pl.col("time") - pl.col("time").shift(1).over(PORT) < timedelta(hours=_OF * every_h)
         return merged(seen.filter(again), fleet, end=end, meaning=_MEANING)

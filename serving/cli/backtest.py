@@ -78,7 +78,8 @@ def run(  # noqa: PLR0913 - the options of the command
     others |= leaking.alarms() if leaking else {}
     cards = judged(lake, fleet, found.alarms, span, step, others=others, risks=found.risks)
     parts = fold_cards(found, judged_events(lake, fleet), fleet) if found.of else []
-    told = Told(tuple(cards[: len(cards) - len(others)]), tuple(cards), tuple(parts), found.note)
+    main = cards[: len(cards) - len(others) + 1]  # of the others the modules' warning limits, the first of them
+    told = Told(tuple(main), tuple(cards), tuple(parts), found.note)
     if report is not None:
         told.report(report, step)
     told.show(alarms, found.alarms.height, as_json=as_json)

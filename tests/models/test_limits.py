@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from features.fleet import Fleet
-from models.baselines.limits import ALARM_SCHEMA, limit_alarms
+from models.baselines.limits import ALARM_SCHEMA, limit_alarms, limit_alarms_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 POLL = timedelta(minutes=15)
@@ -91,6 +91,15 @@ def test_alarm_limits_are_farther_out_than_warnings(fleet: Fleet) -> None:
     alarms = limit_alarms(lanes, ports, fleet, start=START, end=START + 3 * POLL, level="alarm")
 
     assert alarms.is_empty()
+
+
+def test_both_levels_are_read_at_once(fleet: Fleet) -> None:
+    lanes, ports, end = _lanes([GOOD, LOW, LOW, -16.0, -16.0]), _ports(5), START + 5 * POLL
+
+    both = limit_alarms_of(("warn", "alarm"), lanes, ports, fleet, start=START, end=end)
+
+    assert [(2, None)] == _raised(both["warn"])
+    assert [(4, None)] == _raised(both["alarm"])
 
 
 def test_maintenance_is_left_out(fleet: Fleet) -> None:
