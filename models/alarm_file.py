@@ -1,6 +1,7 @@
 """Alarms as a CSV, anybody's: read with a clear word about what is wrong, file and line."""
 
 import csv
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ __all__ = ["read_alarms"]
 
 _NEEDED: Final = ("device", "interface", "raised_at")
 _TIMES: Final = ("raised_at", "cleared_at")
+_RISKS: Final = ("risk_24h", "risk_168h", "risk")
 _TEXT: Final = ("alarm_id", "site", "device", "interface", "suspect", "level", "failure_type", "action")
 
 
@@ -21,10 +23,12 @@ def read_alarms(path: Path) -> pl.DataFrame:
     """The alarms of a CSV, as ``models.evaluate.judge`` takes them.
 
     Needed are device, interface and raised_at; site is "default" where it is not said, cleared_at, level, suspect,
-    failure_type and action are used where they are there, other columns are not. Times are ISO 8601 with zone.
+    failure_type, action and a risk (risk_24h, risk_168h or risk, any number that rises with it) are used where they are
+    there, other columns are not. Times are ISO 8601 with zone.
 
     Raises:
-        ExportError: no such file, a needed column is not there, or a value is missing or no such time; names the line.
+        ExportError: no such file, a needed column is not there, or a value is missing, no such time or no number;
+            names the line.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -33,12 +37,12 @@ def read_alarms(path: Path) -> pl.DataFrame:
         msg = f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
         raise ExportError(msg) from None
     columns = {name: pl.String() for name in _TEXT} | {name: pl.Datetime("us", "UTC") for name in _TIMES}
-    frame = pl.DataFrame(rows, schema=pl.Schema(columns))
+    frame = pl.DataFrame(rows, schema=pl.Schema({**columns, **dict.fromkeys(_RISKS, pl.Float64())}))
     said = [name for name in frame.columns if name in _NEEDED or frame[name].is_not_null().any()]
     return frame.select(said).with_columns(frame["site"].fill_null("default"))
 
 
-def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | datetime | None]]:
+def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | float | datetime | None]]:
     reader = csv.DictReader(file)
     if missing := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
         there = ", ".join(reader.fieldnames or ()) or "none"
@@ -46,7 +50,7 @@ def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | datetime | None]
         raise ExportError(msg)
     for row in reader:
         where = f"{path}: line {reader.line_num}"
-        text = {name: (row.get(name) or "").strip() for name in (*_TEXT, *_TIMES)}
+        text = {name: (row.get(name) or "").strip() for name in (*_TEXT, *_TIMES, *_RISKS)}
         if lacking := [name for name in _NEEDED if not text[name]]:
             msg = f"{where}: {lacking[0]} is empty"
             raise ExportError(msg)
@@ -54,7 +58,21 @@ def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | datetime | None]
         if times["raised_at"] and times["cleared_at"] and times["cleared_at"] < times["raised_at"]:
             msg = f"{where}: cleared_at {text['cleared_at']} is before raised_at {text['raised_at']}"
             raise ExportError(msg)
-        yield {**{name: text[name] or None for name in _TEXT}, **times}
+        risks = {name: _number(where, name, text[name]) for name in _RISKS}
+        yield {**{name: text[name] or None for name in _TEXT}, **times, **risks}
+
+
+def _number(where: str, name: str, text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        msg = f"{where}: {name} {text!r} is not a number"
+        raise ExportError(msg)
+    return value
 
 
 def _time(where: str, name: str, text: str) -> datetime | None:

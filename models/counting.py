@@ -27,7 +27,7 @@ import polars as pl
 from features.fleet import PORT, Fleet
 from features.labels import Verdict, censoring, link_maintenance
 
-__all__ = ["NEITHER", "RIGHT", "false_alarms", "hits", "placed"]
+__all__ = ["NEITHER", "RIGHT", "false_alarms", "hits", "placed", "unknown_ports"]
 
 RIGHT: Final = timedelta(days=7)
 """An alarm is about the failures of the week after it."""
@@ -51,6 +51,12 @@ def placed(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
         link_id=pl.concat_str(pl.lit("unknown "), "site", pl.lit("/"), "device", pl.lit(":"), "interface")
     )
     return _after_work(pl.concat([known, unknown.select(known.columns)]), fleet).sort("alarm", "link_id")
+
+
+def unknown_ports(alarms: pl.DataFrame, fleet: Fleet) -> list[str]:
+    """Ports of alarms, site/device:interface, that no link and no inventory knows, each once: slips of names, mostly."""
+    strange = alarms.select(PORT).unique().join(fleet.ends(), on=list(PORT), how="anti").sort(PORT)
+    return [f"{site}/{device}:{interface}" for site, device, interface in strange.iter_rows()]
 
 
 def _after_work(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 from rich.console import Console
@@ -19,11 +20,16 @@ from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from models.alarm_file import read_alarms
 from models.baselines.limits import limit_alarms
+from models.counting import unknown_ports
 from models.evaluate import judge, judge_levels
+from models.risk_card import with_alarm_risks
 from models.scorecard import Scorecard, scorecard_table
+from models.tables import rich_table, small_tables
 from serving.settings import Settings
 
 __all__ = ["run"]
+
+_SHOWN: Final = 5
 
 
 def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetime | None, as_json: bool) -> None:
@@ -45,14 +51,21 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
         bars.update(task, description="judging")
         cards = judge_levels(raised, events, fleet, start=start, end=end)
+        cards[0] = with_alarm_risks(cards[0], raised, events, fleet)
+        strange = unknown_ports(raised, fleet)
         bars.update(task, description="module limits", total=(end - start) / timedelta(days=1))
         limits = _limits(lake, fleet, start, end, bars, task)
         baseline = judge(limits, events, fleet, start=start, end=end, name="module limits")
+    if strange:
+        shown = ", ".join(strange[:_SHOWN]) + (", …" if len(strange) > _SHOWN else "")
+        console.print(f"no such port in links or inventory, so alarms there are false: {shown}", markup=False)
     if as_json:
-        print(json.dumps(_as_json(cards, baseline), indent=2, allow_nan=False))  # noqa: T201 - the answer
+        print(json.dumps({**_as_json(cards, baseline), "unknown_ports": strange}, indent=2, allow_nan=False))  # noqa: T201 - the answer
     else:
         title = f"{alarms.name}: {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
         Console().print(scorecard_table(*cards, baseline, title=title))
+        for small in small_tables(cards):
+            Console().print(rich_table(small))
 
 
 @contextmanager

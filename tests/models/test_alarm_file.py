@@ -26,16 +26,17 @@ def test_three_columns_are_enough(csv: Path) -> None:
 
 def test_our_own_columns_are_used_and_others_left(csv: Path) -> None:
     csv.write_text(
-        "alarm_id,site,device,interface,level,raised_at,cleared_at,risk_24h\n"
-        "a1,paris,leaf01,Ethernet0,act,2026-03-01T00:00:00Z,,0.3\n"
-        "a2,,leaf01,Ethernet8,watch,2026-03-01 00:00:00+00:00,2026-03-02T00:00:00Z,\n"
+        "alarm_id,site,device,interface,level,raised_at,cleared_at,risk_24h,mood\n"
+        "a1,paris,leaf01,Ethernet0,act,2026-03-01T00:00:00Z,,0.3,calm\n"
+        "a2,,leaf01,Ethernet8,watch,2026-03-01 00:00:00+00:00,2026-03-02T00:00:00Z,,\n"
     )
 
     alarms = read_alarms(csv)
 
     assert ["paris", "default"] == alarms["site"].to_list()
     assert [None, datetime(2026, 3, 2, tzinfo=UTC)] == alarms["cleared_at"].to_list()
-    assert "risk_24h" not in alarms.columns
+    assert [0.3, None] == alarms["risk_24h"].to_list()
+    assert "mood" not in alarms.columns
 
 
 def test_no_alarms_are_alarms_too(csv: Path) -> None:
@@ -59,6 +60,8 @@ def test_no_alarms_are_alarms_too(csv: Path) -> None:
             "device,interface,raised_at,cleared_at\na,b,2026-03-01T00:00:00Z,2026-02-01T00:00:00Z\n",
             r"line 2: cleared_at 2026-02-01T00:00:00Z is before raised_at",
         ),
+        ("device,interface,raised_at,risk\na,b,2026-03-01T00:00:00Z,high\n", r"line 2: risk 'high' is not a number"),
+        ("device,interface,raised_at,risk\na,b,2026-03-01T00:00:00Z,nan\n", r"line 2: risk 'nan' is not a number"),
         ("", r"line 1: no column device, interface, raised_at"),
     ],
 )

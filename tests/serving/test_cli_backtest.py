@@ -216,6 +216,61 @@ def test_an_export_cut_off_at_a_day_gives_the_same_alarms_before_that_day(
     assert whole == cut
 
 
+def _alter(export: Path, out: Path, until: datetime) -> None:
+    """The same past, and another future: dark links, tickets and swaps everywhere, work announced in hindsight."""
+    _cut(export, out, until)
+    for part in (export / "telemetry").glob("*.parquet"):
+        whole = pl.read_parquet(part)
+        dark = [pl.lit(-30.0, whole.schema["rx_power_dbm"]).alias("rx_power_dbm"), pl.lit(value=False).alias("oper_up")]
+        later = whole.filter(pl.col("time") >= until).with_columns(dark)
+        pl.concat([whole.filter(pl.col("time") < until), later]).write_parquet(out / "telemetry" / part.name)
+    then, before = (until + timedelta(hours=1)).isoformat(), (until - timedelta(days=3)).isoformat()
+    with (out / "links.csv").open(newline="", encoding="utf-8") as file:
+        ports = [(row["a_device"], row["a_interface"]) for row in csv.DictReader(file)]
+    ticket = {"opened_at": then, "failure_type": "laser_degradation", "action": "replace_transceiver"}
+    work = {"start": before, "end": then, "announced_at": until.isoformat(), "kind": "power"}
+    places = [{"device": device, "interface": interface} for device, interface in ports]
+    _add(out / "tickets.csv", [{**place, **ticket, "ticket_id": f"F{i}"} for i, place in enumerate(places)])
+    _add(out / "maintenance.csv", [place | work for place in places])
+    _add(out / "inventory.csv", [], {"removed_at": then})
+
+
+def _add(path: Path, rows: list[Row], blank: Row | None = None) -> None:
+    """Further rows of a table, and what its blank cells are to say."""
+    with path.open(newline="", encoding="utf-8") as file:
+        there = list(csv.DictReader(file))
+    for row in there:
+        row.update({name: value for name, value in (blank or {}).items() if not row[name]})
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(there[0]), restval="")
+        writer.writeheader()
+        writer.writerows([*there, *rows])
+
+
+@pytest.mark.slow
+def test_another_future_gives_the_same_alarms_before_it(
+    console: Console,
+    fleet_export: Path,
+    walked: tuple[Path, Any],
+    span: tuple[str, ...],
+    train_until: datetime,
+    tmp_path: Path,
+) -> None:
+    """Half-way through the walk everything fails, and that was known to nobody before."""
+    until = train_until + DAYS / 2
+    _alter(fleet_export, tmp_path / "export", until)
+    home = tmp_path / "home"
+
+    console(home, "import", str(tmp_path / "export"))
+    ran = console(home, "backtest", *span, "--alarms", str(tmp_path / "alarms.csv"))
+
+    assert 0 == ran.code, ran.err
+    whole, altered = (_before(path, until) for path in (walked[0], tmp_path / "alarms.csv"))
+    assert 1 < len(altered)
+    assert whole == altered
+    assert walked[0].read_text(encoding="utf-8") != (tmp_path / "alarms.csv").read_text(encoding="utf-8")
+
+
 def _before(path: Path, until: datetime) -> list[Row]:
     """Lines of alarms raised before a time; what ended later stands."""
     with path.open(newline="", encoding="utf-8") as file:
