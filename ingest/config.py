@@ -82,6 +82,8 @@ class Retention(_Strict):
     scores: _Days | None = None
     lane_tiles: _Days | None = None
     port_tiles: _Days | None = None
+    lane_days: _Days | None = None
+    port_days: _Days | None = None
 
     @model_validator(mode="before")
     @classmethod
