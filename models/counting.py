@@ -54,7 +54,7 @@ def placed(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
 
 
 def unknown_ports(alarms: pl.DataFrame, fleet: Fleet) -> list[str]:
-    """Ports of alarms, site/device:interface, that no link and no inventory knows, each once: slips of names, mostly."""
+    """Ports of alarms, site/device:interface, that no link and no inventory knows, each once: mostly slips."""
     strange = alarms.select(PORT).unique().join(fleet.ends(), on=list(PORT), how="anti").sort(PORT)
     return [f"{site}/{device}:{interface}" for site, device, interface in strange.iter_rows()]
 

@@ -115,11 +115,14 @@ def leaked(data: TrainingData, share: float = 0.5) -> TrainingData:
     """A share of the rows drawn by lot: a deliberate leak, if `data` reaches over what is judged.
 
     An hour before and an hour after each row that is judged are then among those learnt from, with what became of it.
+    The folds that calibrate are drawn by row as well: each row is said to be of a link drawn by lot.
     """
     rng = np.random.default_rng(_SEED)
     rows: NDArray[np.bool_] = np.less(rng.random(data.rows.link.shape[0]), share)
     hours: NDArray[np.bool_] = np.less(rng.random(data.every_hour.link.shape[0]), share)
-    return _subset(data, rows, hours, data.events)
+    part = _subset(data, rows, hours, data.events)
+    lots = np.array([f"lot {i}" for i in range(len(set(part.rows.link)))], object)
+    return replace(part, rows=replace(part.rows, link=lots[rng.integers(0, lots.size, part.rows.link.size)]))
 
 
 def only(fleet: Fleet, links: Collection[str]) -> Fleet:

@@ -114,5 +114,6 @@ class TestWhatIsLearntFrom:
         part = leaked(data)
 
         assert pytest.approx(0.5, abs=0.02) == part.rows.rows.shape[0] / data.rows.rows.shape[0]
-        assert set(data.rows.link) == set(part.rows.link)
+        assert set(data.rows.place.rows()) == set(part.rows.place.rows())
+        assert len(set(data.rows.link)) == len(set(part.rows.link))
         assert set(np.unique(data.rows.event)) == set(np.unique(part.rows.event))
