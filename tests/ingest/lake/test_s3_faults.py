@@ -156,12 +156,13 @@ def test_a_full_store_is_told_in_one_line_and_nothing_changes(
         lake.append(LANE_SAMPLES, rows(24, device=device))
     bad_s3.plan("full")
 
-    for work in (
+    tasks: tuple[Callable[[], object], ...] = (
         lambda: lake.append(LANE_SAMPLES, rows(24, device="d3")),
         lambda: lake.compact(LANE_SAMPLES, lease=lease),
-    ):
+    )
+    for task in tasks:
         with pytest.raises(LakeError, match=r"lane_samples: .*507 Insufficient Storage.*") as caught:
-            work()
+            task()
         assert 1 == len(str(caught.value).splitlines())
 
     bad_s3.plan()
