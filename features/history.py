@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features.cube import Cube
+from features.cube import PORT, Cube
 from features.fleet import Fleet
 from features.physics import Installations, installation_table
 
@@ -98,18 +98,31 @@ class History:
 
     def _installed_at(self, times_s: NDArray[np.floating]) -> Ints:
         """Shape (ports, times): rows of `table`, as `installation` says, at any times."""
-        unknown = self.table.frame.height
-        rows: dict[PortName, list[tuple[float, int]]] = {}
-        columns = ("site", "device", "interface", "installed_at")
-        for i, (site, device, interface, installed) in enumerate(self.table.frame.select(columns).iter_rows()):
-            since = installed.timestamp() if installed else -np.inf
-            rows.setdefault((site, device, interface), []).append((since, i))
-        out = np.full((len(self.cube.port_of), times_s.shape[0]), unknown, np.int64)
-        for name, p in self.cube.port_of.items():
-            if known := rows.get(name):
-                which = np.searchsorted([since for since, _ in known], times_s, side="right")
-                out[p] = np.array([unknown, *(i for _, i in known)])[which]
+        out = np.full((self.cube.ports.height, times_s.shape[0]), self.table.frame.height, np.int64)
+        for port, row, since in self._in_turn:
+            held = out[port]
+            np.copyto(held, row[:, None], where=since[:, None] <= times_s)
+            out[port] = held
         return out
+
+    @cached_property
+    def _in_turn(self) -> list[tuple[Ints, Ints, Floats64]]:
+        """The first module of every cage, the second and so on: port, row of `table`, when it came; -inf if always."""
+        known = (
+            self.table.frame.select(*PORT, since=pl.col("installed_at").dt.epoch("us") / 1e6)
+            .with_row_index("row")
+            .join(self.cube.ports.with_row_index("p"), on=PORT, maintain_order="left")
+            .with_columns(turn=pl.int_range(pl.len()).over("p"), since=pl.col("since").fill_null(float("-inf")))
+        )
+        turns = (known.filter(pl.col("turn") == k) for k in range(int(known["turn"].max() or 0) + 1))  # type: ignore[arg-type]  # a number
+        return [
+            (
+                turn["p"].to_numpy().astype(np.int64),
+                turn["row"].to_numpy().astype(np.int64),
+                turn["since"].to_numpy(),
+            )
+            for turn in turns
+        ]
 
     @cached_property
     def speed_gbps(self) -> Floats:

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from features.cube import PORT
@@ -36,6 +37,8 @@ Floats = NDArray[np.float32]
 PortName = tuple[str, str, str]
 
 _RISK: Final = f"risk_{ALARM_HORIZON_H}h"
+_NEGLIGIBLE: Final = 0.5
+"""Below this share of the risk at which alarms are raised it is not said why: explaining takes long, and nobody asks."""
 _SILENT: Final = "no telemetry in the last six hours"
 
 
@@ -89,16 +92,27 @@ def score_fleet(
         msg = f"no module has sent telemetry in the six hours before {at.isoformat()}: there is nothing to score"
         raise ModelError(msg)
     risks, spoken = link_risks(artifact, block), np.flatnonzero(block.present[:, 0])
-    found = diagnoses(artifact, block, spoken, 0)
+    standing = store.open_alarms()
+    found = diagnoses(artifact, block, spoken, 0, _explained(artifact, block, risks, spoken, standing))
     scores = _scores(artifact, block, risks, found, fleet, at)
     check()
     lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
     run = _run(scores, artifact, started, at)
     place = {port: i for i, port in enumerate(spoken.tolist())}
     now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
-    raised, updated, cleared, held = _decide(now, lake, store.open_alarms())
+    raised, updated, cleared, held = _decide(now, lake, standing)
     check()
     return Scoring(run, store.apply(run, raised, updated, cleared), held)
+
+
+def _explained(
+    artifact: Artifact, block: Block, risks: LinkRisks, spoken: NDArray[np.int64], standing: Sequence[AlarmRecord]
+) -> NDArray[np.bool_]:
+    """Of each port that speaks whether it is said why: its risk is not negligible, or an alarm stands on its link."""
+    high = risks.risk[:, HORIZONS_H.index(ALARM_HORIZON_H)] >= _NEGLIGIBLE * artifact.policy.watch
+    links = block.history.links
+    told = {links[port] for port in risks.port[high].tolist()} | {alarm.link_id for alarm in standing}
+    return np.array([links[port] in told for port in spoken.tolist()], np.bool_)
 
 
 def _refuse(last: ScoreRun | None, artifact: Artifact, at: datetime) -> None:
@@ -226,6 +240,13 @@ def _scores(
     return rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
+def _lists(words: list[list[str]]) -> pl.Series:
+    """As polars would make them one by one, at once."""
+    offsets = np.concatenate([[0], np.cumsum([len(said) for said in words], dtype=np.int32)])
+    flat = pa.array([word for said in words for word in said], pa.string())
+    return pl.Series(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat))
+
+
 def _scored(block: Block, risks: LinkRisks, found: Diagnoses, at: datetime) -> pl.DataFrame:
     """Those of the modules that speak, in the order of the cube."""
     spoken, history = np.flatnonzero(block.present[:, 0]), block.history
@@ -246,7 +267,7 @@ def _scored(block: Block, risks: LinkRisks, found: Diagnoses, at: datetime) -> p
         pl.Series("suspect_interface", [interface for _, _, interface in suspects], pl.String),
         pl.Series("suspect_probability", found.probability),
         pl.Series("action", [str(found.action(i)) for i in range(spoken.size)], pl.String),
-        pl.Series("reasons", found.reasons, pl.List(pl.String)),
+        _lists(found.reasons).alias("reasons"),
         pl.Series("peer_device", [(far or nowhere)[1] for far in found.far], pl.String),
         pl.Series("peer_interface", [(far or nowhere)[2] for far in found.far], pl.String),
         pl.Series("data_age_s", at.timestamp() - block.cube.newest_s[spoken]),

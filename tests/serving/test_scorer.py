@@ -94,6 +94,14 @@ class TestScores:
         assert ((risk >= 0) & (risk <= 1)).all()
         assert (risk[:, 1:] >= risk[:, :-1]).all()
 
+    def test_why_is_said_of_risks_that_are_not_negligible(self, live: Live, train_until: datetime) -> None:
+        live.score(train_until)
+
+        scored = live.scores(train_until).filter(pl.col("status") == "scored")
+        high = scored[f"risk_{ALARM_HORIZON_H}h"] >= live.artifact.policy.watch / 2
+        assert 0 < high.sum() < scored.height
+        assert (scored["reasons"].list.len() > 0).to_list() == high.to_list()
+
     def test_a_score_says_what_is_wrong_where_and_what_to_do(self, live: Live, train_until: datetime) -> None:
         live.score(train_until)
 
