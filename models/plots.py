@@ -125,7 +125,7 @@ def f1_bars(cards: Sequence[Scorecard]) -> str:
     axes.set_yticks(np.arange(len(cards)), [card.name for card in cards])
     axes.invert_yaxis()
     axes.set(xlabel="F1, with 90 % interval", xlim=(0, 1))
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(leads))
     return _svg(figure)
 
 
