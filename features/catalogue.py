@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from features.look import DAY_H, Look
 from features.optics import (
     Dip,
-    FirstPassage,
     LocalShift,
-    Margin,
     OneLane,
     Restless,
     Scatter,
@@ -25,6 +23,7 @@ from features.optics import (
     Significance,
     Slope,
 )
+from features.passage import Closing, FirstPassage, LightUsed, Margin, Spent
 from features.signals import Accelerating, Dark, Grown, Missing, Share, VoltageDip
 
 __all__ = ["CATALOGUE", "FACTS", "Fact", "Feature"]
@@ -93,6 +92,7 @@ FACTS: Final[dict[str, tuple[str, Callable[[Look], Floats]]]] = {
 """Column: what it means, and how it is read."""
 
 _OPTICAL: Final = (("rx", "min"), ("tx", "min"), ("bias", "max"), ("ber", "max"))
+_LIMITED: Final = ("rx", "tx", "bias", "ber", "q")
 
 CATALOGUE: Final[tuple[Feature, ...]] = (
     *(Shift(metric, hours, side) for metric, side in _OPTICAL for hours in (1, 6, 24)),
@@ -110,6 +110,10 @@ CATALOGUE: Final[tuple[Feature, ...]] = (
     *(FirstPassage(metric, hours, 24) for metric in ("rx", "bias", "ber") for hours in (24, 72)),
     FirstPassage("ber", 72, 72),
     FirstPassage("rx", 72, 72),
+    *(Spent(metric, hours) for metric in _LIMITED for hours in (6, 24)),
+    *(Closing(metric, hours) for metric in _LIMITED for hours in (24, 66)),
+    LightUsed(6),
+    LightUsed(24),
     *(Grown("flaps", hours) for hours in (1, 6, 24, 72, 168)),
     *(Grown("uncorrected", hours) for hours in (1, 6, 24, 168)),
     Grown("crc", 24),

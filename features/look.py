@@ -93,9 +93,21 @@ class Look:
         line: Floats = both[_LINES.index(kind)]
         return line
 
-    def window(self, metric: str, hours: int, kind: str) -> Floats:
-        """Shape (series, times): a statistic of the last `hours`: mean, min, max, sum, last, slope (a day), scatter."""
+    def window(self, metric: str, hours: int, kind: str, ago_h: int = 0) -> Floats:
+        """Shape (series, times): a statistic of `hours`: mean, min, max, sum, last, slope (a day), scatter.
+
+        They are the last ones, or those that ended `ago_h` hours ago.
+        """
+        if ago_h:
+            return self._earlier(metric, hours, kind, ago_h)
         return self._window(metric, self.series.hourly[metric], hours, kind)
+
+    def _earlier(self, metric: str, hours: int, kind: str, ago_h: int) -> Floats:
+        if hours + ago_h > _RECENT_H:
+            msg = f"{metric}: hours are read {_RECENT_H} h back, not {hours + ago_h}"
+            raise ValueError(msg)
+        x, before = self.series.hourly[metric], self.at - ago_h
+        return self._once((metric, hours, kind, ago_h), lambda: kernels.windows(x, before, hours, _WINDOWS[kind]))
 
     def state(self, name: str, hours: int, kind: str = "sum") -> Floats:
         """Shape (ports, times): a statistic of a port state over the last `hours`.

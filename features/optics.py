@@ -1,4 +1,4 @@
-"""Features of light and current: shifts, drifts, scatter, margins and first passage of a port's lanes.
+"""Features of light and current: shifts, drifts and scatter of a port's lanes.
 
 Each is a small frozen value that names its column and its direction; see `features.catalogue`.
 """
@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.look import Look
-from features.physics import passage_deviates
 
 __all__ = [
+    "SIGMA_FLOOR",
     "Dip",
-    "FirstPassage",
     "LocalShift",
-    "Margin",
     "OneLane",
     "Restless",
     "Scatter",
@@ -27,7 +25,7 @@ __all__ = [
 
 Floats = NDArray[np.float32]
 
-_SIGMA_FLOOR: Final = {
+SIGMA_FLOOR: Final = {
     metric: np.float32(sigma)
     for metric, sigma in {"tx": 0.03, "rx": 0.03, "bias": 0.004, "ber": 0.05, "temp": 0.3, "volt": 0.003}.items()
 }
@@ -96,7 +94,7 @@ class Significance:
         return _direction(self.side)
 
     def values(self, look: Look) -> Floats:
-        noise: Floats = np.maximum(look.noise(self.metric), _SIGMA_FLOOR[self.metric])
+        noise: Floats = np.maximum(look.noise(self.metric), SIGMA_FLOOR[self.metric])
         return np.clip(look.worst(self.metric, look.shift(self.metric, self.hours) / noise, self.side), -100, 100)
 
 
@@ -157,7 +155,7 @@ class Scatter:
         return 1
 
     def values(self, look: Look) -> Floats:
-        noise: Floats = np.maximum(look.noise(self.metric), _SIGMA_FLOOR[self.metric])
+        noise: Floats = np.maximum(look.noise(self.metric), SIGMA_FLOOR[self.metric])
         ratio = look.window(self.metric, self.hours, "scatter") / noise
         return np.log(np.maximum(look.worst(self.metric, ratio, "max"), 0.1))
 
@@ -179,7 +177,7 @@ class Restless:
 
     def values(self, look: Look) -> Floats:
         scatter = look.worst(self.metric, look.window(self.metric, self.hours, "scatter"), "max")
-        return np.log10(np.maximum(scatter, _SIGMA_FLOOR[self.metric]))
+        return np.log10(np.maximum(scatter, SIGMA_FLOOR[self.metric]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,72 +196,3 @@ class Dip:
 
     def values(self, look: Look) -> Floats:
         return look.worst("rx", look.window("rx_low", self.hours, "min") - look.base("rx"), "min")
-
-
-_FAR_ENOUGH: Final = {"rx": 4.0, "tx": 3.0, "bias": 0.25, "ber": 4.0}
-"""Margins beyond this are all the same: more would only tell modules apart (dB, dB, log, decades) [judgement]."""
-_TOWARDS: Final = {"rx": -1.0, "tx": -1.0, "bias": 1.0, "ber": 1.0}
-
-
-def _limit(look: Look, metric: str) -> Floats:
-    """Shape (series, times): the limit a metric runs towards, in the metric's own unit."""
-    table, which = look.history.table, look.history.installation
-    if metric == "ber":
-        limit = table.fec_limit[which]
-    else:
-        limit = table.limits[{"rx": "rx_low", "tx": "tx_low", "bias": "bias_high"}[metric]][which]
-        if metric == "bias":
-            limit = np.log(limit)
-    rows: Floats = limit[look.owner(metric)].astype(np.float32)
-    return rows
-
-
-def _margin(look: Look, metric: str, hours: int) -> Floats:
-    value = look.window("bias_raw" if metric == "bias" else metric, hours, "mean")
-    return (_limit(look, metric) - value) * np.float32(_TOWARDS[metric])
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """Distance of the worst lane to its limit (module's low warning, FEC threshold), positive while inside."""
-
-    metric: str
-    hours: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.metric}_margin_{self.hours}h"
-
-    @property
-    def sign(self) -> int:
-        return -1
-
-    def values(self, look: Look) -> Floats:
-        margin = look.worst(self.metric, _margin(look, self.metric, self.hours), "min")
-        return np.minimum(margin, np.float32(_FAR_ENOUGH[self.metric]))
-
-
-@dataclass(frozen=True, slots=True)
-class FirstPassage:
-    """Standard deviates by which the worst lane, drifting on as it does, is beyond its limit at the horizon."""
-
-    metric: str
-    hours: int
-    horizon_h: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.metric}_passage_{self.hours}h_to_{self.horizon_h}h"
-
-    @property
-    def sign(self) -> int:
-        return 1
-
-    def values(self, look: Look) -> Floats:
-        towards = np.float32(_TOWARDS[self.metric])
-        margin = _margin(look, self.metric, min(self.hours, 6))
-        slope = towards * look.window(self.metric, self.hours, "slope")
-        sigma = np.maximum(look.window(self.metric, self.hours, "scatter"), _SIGMA_FLOOR[self.metric])
-        slope_sigma = sigma * np.float32(np.sqrt(12.0 / self.hours) / (self.hours / 24.0))
-        deviates = passage_deviates(margin, slope, sigma, slope_sigma, self.horizon_h)
-        return look.worst(self.metric, deviates, "max")

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from ingest.schema import LIMITS
 
@@ -24,6 +24,7 @@ __all__ = [
     "installation_table",
     "log_ber_from_counter",
     "passage_deviates",
+    "q_factor_db",
     "speed_gbps",
     "technology",
 ]
@@ -179,6 +180,16 @@ def log_ber_from_counter(grown: Floats, seconds: Floats, gbps: Floats) -> Floats
     bits = np.where(np.isnan(gbps), 100.0, gbps) * 1e9 * seconds
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(seconds > 0, np.log10(np.maximum(grown, 0.5) / bits), np.nan).astype(np.float32)
+
+
+def q_factor_db(log_ber: Floats) -> Floats:
+    """Optical decibels of the Q factor that gives a bit error ratio (log10), as if noise were thermal.
+
+    Q then rises with received power, so a decibel of light is a decibel here (optics reference 4.5); bit error ratios
+    beyond 1e-15 and 0.45 read as those.
+    """
+    ber = 10.0 ** np.clip(log_ber.astype(np.float64), -15.0, np.log10(0.45))
+    return (10.0 * np.log10(-ndtri(ber))).astype(np.float32)
 
 
 def passage_deviates(margin: Floats, slope_per_day: Floats, sigma: Floats, slope_sigma: Floats, hours: float) -> Floats:

@@ -27,6 +27,7 @@ from features import (
     kernels,
     look,
     optics,
+    passage,
     physics,
     signals,
     tile_kernels,
@@ -167,7 +168,7 @@ class FeaturePipeline:
         """Digest of every line of code that makes a feature; a model made by other code is refused."""
         modules = (
             *(baseline_kernels, catalogue, counter_kernels, cubes, day_cube, day_maker, day_tables, dense),
-            *(fleets, history, kernels, look, optics, physics, signals, tile_kernels, tile_maker, tile_tables),
+            *(fleets, history, kernels, look, optics, passage, physics, signals, tile_kernels, tile_maker, tile_tables),
         )
         sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
         sources += [repr(feature) for feature in self.features]

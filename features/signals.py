@@ -113,8 +113,9 @@ class Missing:
     def values(self, look: Look) -> Floats:
         now = np.nan_to_num(look.state("rows", self.hours)) / self.hours
         usual = look.state("rows", 7 * DAY_H) / look.span(7 * DAY_H)  # NaN for ports that others' times brought in
-        lack = np.log(usual + np.float32(0.1)) - np.log(now + np.float32(0.1))
-        return lack - look.common(lack)
+        lack: Floats = np.log(usual + np.float32(0.1)) - np.log(now + np.float32(0.1))
+        lacking: Floats = lack - look.common(lack)
+        return lacking
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,44 @@ def test_margin_is_to_the_modules_own_limit_and_no_greater_than_matters(seen: Se
     assert np.isnan(margin[3:]).all()
 
 
+def test_spent_is_the_share_of_the_way_from_the_baseline_to_the_limit(seen: Seen) -> None:
+    modules = [
+        {"device": "leaf01", "interface": f"Ethernet{i}", "media": "400GBASE-DR4", "rx_power_low_warn_dbm": -6.0}
+        for i in range(4)
+    ]
+
+    rx = _series(-2.0, p0=-1.0, p1=-5.0, p2=0.4)
+    spent = seen("rx_spent_6h", modules=modules, lane_rx_mean=rx)["rx_spent_6h"]
+
+    past_the_limit = 5.0 / 5.5  # a limit is never nearer than half a decibel
+    assert [0.25, past_the_limit, -0.4, 0.0] == pytest.approx(spent[:4].tolist(), abs=1e-5)
+    assert np.isnan(spent[4])
+
+
+def test_closing_is_what_a_day_takes_of_what_is_left(seen: Seen) -> None:
+    modules = [
+        {"device": "leaf01", "interface": f"Ethernet{i}", "media": "400GBASE-DR4", "rx_power_low_warn_dbm": -6.0}
+        for i in range(2)
+    ]
+
+    closing = seen("rx_closing_24h", modules=modules, lane_rx_mean=_series(-2.0, p0=-2.0))["rx_closing_24h"]
+
+    assert [0.0, math.log10(3e-3)] == pytest.approx(closing[:2].tolist(), abs=1e-4)
+
+
+def test_light_used_weighs_lost_light_against_what_the_bit_errors_leave(seen: Seen) -> None:
+    modules = [
+        {"device": "leaf01", "interface": f"Ethernet{i}", "media": "400GBASE-DR4", "speed_gbps": 400.0}
+        for i in range(3)
+    ]
+    ber = _series(-8.0)
+    left_db = 10 * math.log10(5.6120 / 3.4927)  # Q of 1e-8 and of the limit, 2.4e-4
+
+    used = seen("light_used_6h", modules=modules, lane_rx_mean=_series(-2.0, p0=-1.0), lane_ber_mean=ber)
+
+    assert [1 / (1 + left_db), 0.0, 0.0] == pytest.approx(used["light_used_6h"][:3].tolist(), abs=0.01)
+
+
 def test_a_drift_towards_the_limit_is_passed_before_a_rest_beside_it(seen: Seen) -> None:
     rx = _series(-3.0)
     rx[0] -= np.linspace(0, 10, HOURS, dtype=np.float32) - 10

@@ -1,5 +1,6 @@
 """Media names, limits, bit error ratios and first passage."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from features.physics import (
     installation_table,
     log_ber_from_counter,
     passage_deviates,
+    q_factor_db,
     speed_gbps,
     technology,
 )
@@ -218,3 +220,14 @@ def test_deviates_are_bounded_and_missing_stays_missing() -> None:
 
     assert -30.0 == deviates[0]
     assert np.isnan(deviates[1])
+
+
+@pytest.mark.parametrize(("ber", "q"), [(1e-12, 7.0345), (2.4e-4, 3.4921), (1e-3, 3.0902)])
+def test_a_bit_error_ratio_is_the_tail_of_the_q_factor(ber: float, q: float) -> None:
+    found = q_factor_db(_floats(math.log10(ber)))
+
+    assert 10 * math.log10(q) == pytest.approx(float(found[0]), abs=1e-3)
+
+
+def test_q_is_bounded_where_there_are_no_errors_or_nothing_but_errors() -> None:
+    assert np.isfinite(q_factor_db(np.array([-60.0, 0.0], np.float32))).all()
