@@ -1,6 +1,6 @@
 """CPU time of the feature kernels and of tile building, on series drawn at random; ``make bench`` runs it.
 
-A cell is one hourly value of one series read for one time (windows, baselines), or one sample (tiles).
+A cell is one hourly value of one series read for one time (windows), one day (baselines), or one sample (tiles).
 """
 
 import time
@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from features.baseline_kernels import baselines
+from features.baseline_kernels import baselines, day_centres
 from features.counter_kernels import tile_counter
 from features.fleet import polars_schema
 from features.kernels import lines, medians, of_lanes, windows
@@ -20,7 +20,8 @@ from features.tiles import LANE_TILES, PORT_TILES, tile_day
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
 SERIES, HOURS, TIMES = 2_000, 960, 360
-GUARD_H, REACH_H, ENOUGH_H = 24, 336, 12
+RULE = np.array([24, 14, 12, 72])
+"""Of baselines: hours left out, days, hours of a day that are enough, hours of the young."""
 REPEATS = 3
 MISSING = 0.01  # share of hours
 
@@ -43,18 +44,19 @@ def report(name: str, cells: float, work: Callable[[], object]) -> None:
 
 
 def bench_windows(x: np.ndarray) -> None:
-    """Windows and lines of a day and of a week, baselines hour by hour and at one time."""
+    """Windows and lines of hours to days, what a day comes to, baselines hour by hour and at one time."""
     at = np.arange(HOURS - TIMES, HOURS)
-    for hours in (6, 24, 168):
+    for hours in (6, 24, 72):
         report(f"windows, mean of {hours} h", SERIES * TIMES * hours, partial(windows, x, at, hours, 0))
     for hours in (24, 72):
         report(f"lines, {hours} h", SERIES * TIMES * hours, partial(lines, x, at, hours))
     every, touched = np.arange(SERIES), np.zeros((SERIES, TIMES), np.int64)
-    steps = at // 12 * 12
-    distinct = np.unique(steps).size
-    arguments = (every, GUARD_H, REACH_H, ENOUGH_H)
-    report("baselines, every 12 h", SERIES * distinct * REACH_H, lambda: baselines(x, steps, touched, *arguments))
-    report("baselines, one time", SERIES * REACH_H, lambda: baselines(x, steps[-1:], touched[:, -1:], *arguments))
+    hourly = [np.ascontiguousarray(x[:, 24 * d : 24 * d + 24]) for d in range(HOURS // 24)]
+    report("days of 24 h", x.size, lambda: [day_centres(day) for day in hourly])
+    days = np.stack([day_centres(day) for day in hourly], axis=2)
+    cells = SERIES * RULE[1]
+    report("baselines, hour by hour", cells * TIMES, lambda: baselines(days, 0, x, 0, at, touched, every, RULE))
+    report("baselines, one time", cells, lambda: baselines(days, 0, x, 0, at[-1:], touched[:, -1:], every, RULE))
     values = np.ascontiguousarray(x[:, :TIMES])
     report("lanes to ports, least of 4", values.size, lambda: of_lanes(values, every // 4, SERIES // 4, 1))
     report("ports to devices, median of 64", values.size, lambda: medians(values, every // 64, 4))
