@@ -1,9 +1,12 @@
 """``forelight backtest``: walk through history as if it were live, write the alarms, judge them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+
+import polars as pl
 
 from features.fleet import Fleet
 from features.pipeline import Block
@@ -11,7 +14,6 @@ from ingest.errors import ModelError, ServingError
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES
 from models.alarm import alarm_frame
-from models.artifact import Artifact
 from models.folds import EMBARGO
 from models.risk_log import RiskLog
 from serving.backtesting import judged, judged_events, walked
@@ -51,67 +53,79 @@ def run(  # noqa: PLR0913 - the options of the command
         ModelError: the span is empty, or training reaches into it, or there is too little to learn from.
         ServingError: a file could not be written in the end.
     """
-    said, until = train_until, _hour(train_until or start - timedelta(hours=embargo_h or 0))
-    _check(start, end, until)
-    if said and folds and folds.kind == "time":
-        msg = "each part of time has a training of its own: say --embargo, not --train-until"
-        raise ModelError(msg)
+    until = _hour(train_until or start - timedelta(hours=embargo_h or 0))
+    _check(start, end, until, parted=train_until is not None and folds is not None and folds.kind == "time")
     for out in (alarms, report):
         if out is not None:
             _make_room(out)
-    lake, span = Lake(Settings.from_env().lake_uri), (start, end)
+    lake = Lake(Settings.from_env().lake_uri)
     _check_telemetry(lake, start, end)
     fresh_tiles(lake, step, compute)
-    fleet, watchers = Fleet.load(lake), Watchers()
+    scene, watchers = _Scene(lake, Fleet.load(lake), (start, end), every_h, compute), Watchers()
     if ablations:
-        watchers.train(lake, fleet, until, step, compute)
-    leaking = Leak(lake, fleet, end, step, compute) if leak else None
+        watchers.train(lake, scene.fleet, until, step, compute)
+    leaking = Leak(lake, scene.fleet, end, step, compute) if leak else None
     also = [*watchers.feeds, *([leaking.feed] if leaking else [])]
-    if folds:
-        embargo = EMBARGO if embargo_h is None else timedelta(hours=embargo_h)
-        plan = plan_folds(fleet, folds.kind, folds.count, span, embargo=embargo, until=said)
-        found = folded(lake, fleet, plan, every_h, step, compute, also)
-    else:
-        found = _whole(lake, fleet, trained(lake, until, step, compute), span, every_h, compute, also)
+    embargo = EMBARGO if embargo_h is None else timedelta(hours=embargo_h)
+    found = scene.folded(folds, embargo, train_until, also) if folds else scene.whole(until, also)
     found.alarms.write_csv(alarms, datetime_format="%Y-%m-%dT%H:%M:%SZ")
-    others = rule_alarms(lake, fleet, span, step) | watchers.alarms(fleet, end, every_h)
-    others |= leaking.alarms() if leaking else {}
-    cards = judged(lake, fleet, found.alarms, span, step, others=others, risks=found.risks)
-    parts = fold_cards(found, judged_events(lake, fleet), fleet) if found.of else []
-    main = cards[: len(cards) - len(others) + 1]  # of the others the modules' warning limits, the first of them
-    told = Told(tuple(main), tuple(cards), tuple(parts), found.note)
+    others = rule_alarms(lake, scene.fleet, scene.span, step) | watchers.alarms(scene.fleet, end, every_h)
+    told = scene.judged(found, others | (leaking.alarms() if leaking else {}))
     if report is not None:
         told.report(report, step)
     told.show(alarms, found.alarms.height, as_json=as_json)
 
 
-def _whole(
-    lake: Lake,
-    fleet: Fleet,
-    artifact: Artifact,
-    span: tuple[datetime, datetime],
-    every_h: int,
-    compute: Compute,
-    also: Sequence[Callable[[Block], None]],
-) -> Folded:
-    """One model over the whole span."""
-    log = RiskLog()
-    walk = walked(lake, fleet, artifact, span, every_h, step, compute, also=also, log=log)
-    note = f"level act is unavailable: {artifact.policy.act_reason}" if artifact.policy.act is None else ""
-    return Folded(alarm_frame(walk.alarms), (), log.risks(), note)
+@dataclass(frozen=True)
+class _Scene:
+    """What is walked through."""
+
+    lake: Lake
+    fleet: Fleet
+    span: tuple[datetime, datetime]
+    every_h: int
+    compute: Compute
+
+    def whole(self, until: datetime, also: Sequence[Callable[[Block], None]]) -> Folded:
+        """One model over the whole span."""
+        artifact, log = trained(self.lake, until, step, self.compute), RiskLog()
+        walk = walked(self.lake, self.fleet, artifact, self.span, self.every_h, step, self.compute, also=also, log=log)
+        note = f"level act is unavailable: {artifact.policy.act_reason}" if artifact.policy.act is None else ""
+        return Folded(alarm_frame(walk.alarms), (), log.risks(), note)
+
+    def folded(
+        self,
+        folds: FoldPlan,
+        embargo: timedelta,
+        until: datetime | None,
+        also: Sequence[Callable[[Block], None]],
+    ) -> Folded:
+        """A model for each fold."""
+        plan = plan_folds(self.fleet, folds.kind, folds.count, self.span, embargo=embargo, until=until)
+        return folded(self.lake, self.fleet, plan, self.every_h, step, self.compute, also)
+
+    def judged(self, found: Folded, others: Mapping[str, pl.DataFrame]) -> Told:
+        """Scorecards of all alarms."""
+        cards = judged(self.lake, self.fleet, found.alarms, self.span, step, others=others, risks=found.risks)
+        parts = fold_cards(found, judged_events(self.lake, self.fleet), self.fleet) if found.of else []
+        main = cards[: len(cards) - len(others) + 1]  # of the others the modules' warning limits, the first of them
+        return Told(tuple(main), tuple(cards), tuple(parts), found.note)
 
 
 def _hour(time: datetime) -> datetime:
     return time.replace(minute=0, second=0, microsecond=0)
 
 
-def _check(start: datetime, end: datetime, train_until: datetime) -> None:
-    """Refuse a span that is empty or that training would look into."""
+def _check(start: datetime, end: datetime, train_until: datetime, *, parted: bool) -> None:
+    """Refuse a span that is empty or that training would look into, and one training for parts that have their own."""
     if start >= end:
         msg = f"nothing to walk through: {start.isoformat()} is not before {end.isoformat()}"
         raise ModelError(msg)
     if train_until > start:
         msg = f"training until {train_until.isoformat()} would look into the span that begins {start.isoformat()}"
+        raise ModelError(msg)
+    if parted:
+        msg = "each part of time has a training of its own: say --embargo, not --train-until"
         raise ModelError(msg)
 
 

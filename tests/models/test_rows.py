@@ -82,10 +82,11 @@ def test_what_is_not_over_counts_to_no_end(
     assert not known.well[0, 10:].any()
 
 
-def test_a_preventive_swap_ends_what_is_observed(
-    make_block: MakeBlock, make_events: MakeFrame, make_censored: MakeFrame, begin: datetime
+@pytest.mark.parametrize("reason", ["preventive_swap", "rescued", "drain"])
+def test_a_swap_before_a_failure_ends_what_is_observed(
+    make_block: MakeBlock, make_events: MakeFrame, make_censored: MakeFrame, begin: datetime, reason: str
 ) -> None:
-    swap = make_censored(("C0", 50.0, 50.0 + WEEK_H, "preventive_swap"))
+    swap = make_censored(("C0", 50.0, 50.0 + WEEK_H, reason))
 
     known = outcomes(make_block(hours=300), make_events(), swap, begin + timedelta(hours=500))
 
