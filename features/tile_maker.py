@@ -34,22 +34,32 @@ SAMPLE_COLUMNS: Final = {
 """By table of tiles, what of the samples is looked at."""
 
 
-def _series(samples: pl.DataFrame, key: tuple[str, ...]) -> Ints:
-    """A number for each row's series, in order of first appearance: ascending where series lie together."""
+def _series(samples: pl.DataFrame, key: tuple[str, ...]) -> tuple[Ints, pl.DataFrame]:
+    """A number for each row's series, in order of first appearance: ascending where series lie together; their keys."""
     starts = np.zeros(samples.height, np.bool_)
     starts[0] = True
     for name in key:
-        starts[1:] |= (samples[name][1:] != samples[name][:-1]).to_numpy()
+        begin = 0  # chunk by chunk: to lay the names of a day end to end takes as long as to read them
+        for chunk in samples[name].get_chunks():
+            end = begin + chunk.len()
+            starts[begin + 1 : end] |= (chunk[1:] != chunk[:-1]).to_numpy()
+            if 0 < begin < end:
+                starts[begin] |= samples[name][begin] != samples[name][begin - 1]
+            begin = end
     runs = np.flatnonzero(starts)
     names = samples.select(key)[runs]
     numbers = names.unique(maintain_order=True).with_row_index("series")
     code = names.join(numbers, on=key, maintain_order="left")["series"].to_numpy().astype(np.int64)
-    return np.repeat(code, np.diff(np.append(runs, samples.height)))
+    return np.repeat(code, np.diff(np.append(runs, samples.height))), numbers.drop("series")
 
 
-def _in_order(samples: pl.DataFrame, key: tuple[str, ...]) -> tuple[pl.DataFrame, Ints, Ints]:
-    """Samples by series and time, each key once (the latest received, of those the last), hours' bounds, times (us)."""
-    series, time = _series(samples, key), samples["time"].to_physical().to_numpy()
+def _in_order(samples: pl.DataFrame, key: tuple[str, ...]) -> tuple[pl.DataFrame, Ints, Ints, pl.DataFrame]:
+    """Samples by series and time, each key once (the latest received, of those the last).
+
+    Returns:
+        The samples, the bounds of hours, times (us), the key of each hour.
+    """
+    (series, names), time = _series(samples, key), samples["time"].to_physical().to_numpy()
     bounds = hour_bounds(series, time, _HOUR_US)
     if bounds.size == 0:
         keys = pl.DataFrame({"series": series, "time": time, "received": samples["received_at"].to_physical()})
@@ -58,7 +68,7 @@ def _in_order(samples: pl.DataFrame, key: tuple[str, ...]) -> tuple[pl.DataFrame
         last = np.append((series[1:] != series[:-1]) | (time[1:] != time[:-1]), True)
         samples, series, time = samples[order[last]], series[last], time[last]
         bounds = hour_bounds(series, time, _HOUR_US)
-    return samples, bounds, time
+    return samples, bounds, time, names[series[bounds[:-1]]]
 
 
 def _marks(samples: pl.DataFrame) -> NDArray[np.int8]:
@@ -94,7 +104,7 @@ def _count(samples: pl.DataFrame, bounds: Ints, state: pl.Expr) -> NDArray[np.in
     return np.add.reduceat(there.astype(np.int32), bounds[:-1], dtype=np.int32)
 
 
-def _head(samples: pl.DataFrame, bounds: Ints, time: Ints, key: tuple[str, ...]) -> pl.DataFrame:
+def _head(samples: pl.DataFrame, bounds: Ints, time: Ints, names: pl.DataFrame) -> pl.DataFrame:
     """Key, hour, receipt, kernel and serial of each tile."""
     first = bounds[:-1]
     newest = bounds[1:] - 1
@@ -103,7 +113,7 @@ def _head(samples: pl.DataFrame, bounds: Ints, time: Ints, key: tuple[str, ...])
         newest = np.maximum.reduceat(np.where(known, np.arange(samples.height), -1), first)
     received = np.maximum.reduceat(samples["received_at"].to_physical().to_numpy(), first)
     serial = samples["serial"].gather(np.maximum(newest, 0)).to_frame()
-    return samples.select(key)[first].with_columns(
+    return names.with_columns(
         serial.select(pl.when(pl.Series(newest >= 0)).then("serial").alias("serial")).to_series(),
         hour=pl.Series(time[first] // _HOUR_US * _HOUR_US).cast(pl.Datetime("us", "UTC")),
         received_at=pl.Series(received).cast(pl.Datetime("us", "UTC")),
@@ -114,20 +124,20 @@ def _head(samples: pl.DataFrame, bounds: Ints, time: Ints, key: tuple[str, ...])
 
 def _lane_tiles(samples: pl.DataFrame) -> pl.DataFrame:
     key = (*_PORT, "lane")
-    rows, bounds, time = _in_order(samples, key)
+    rows, bounds, time, names = _in_order(samples, key)
     dark = {
         f"{gauge.name}_dark": _count(rows, bounds, pl.col(gauge.column) < gauge.low)
         for gauge in LANE_GAUGES
         if gauge.name in {"rx", "tx"}
     }
-    return _head(rows, bounds, time, key).with_columns(**_gauges(rows, bounds, LANE_GAUGES), **dark)
+    return _head(rows, bounds, time, names).with_columns(**_gauges(rows, bounds, LANE_GAUGES), **dark)
 
 
 def _port_tiles(samples: pl.DataFrame) -> pl.DataFrame:
-    rows, bounds, time = _in_order(samples, _PORT)
+    rows, bounds, time, names = _in_order(samples, _PORT)
     second = (time % _HOUR_US / 1e6).astype(np.float32)
     states = {name: _count(rows, bounds, state) for name, state in STATES.items()}
-    return _head(rows, bounds, time, _PORT).with_columns(
+    return _head(rows, bounds, time, names).with_columns(
         **_gauges(rows, bounds, PORT_GAUGES),
         **_counters(rows, bounds),
         **states,

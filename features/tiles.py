@@ -133,7 +133,7 @@ def make_part(part: TilePart) -> pl.DataFrame:
     lake = Lake(part.lake)
     samples = lake.scan(source, since=part.since, until=part.until, columns=SAMPLE_COLUMNS[part.table])
     with lake.reading(source, since=part.since, until=part.until):
-        read = _of_devices(samples, part).collect(engine="streaming").rechunk()
+        read = _of_devices(samples, part).collect(engine="streaming")
     fresh = tile_day(read, tiles)
     known = lake.scan(tiles, since=part.since, until=part.until).filter(pl.col("kernel") == KERNEL)
     with lake.reading(tiles, since=part.since, until=part.until):
