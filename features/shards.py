@@ -34,10 +34,10 @@ Floats64 = NDArray[np.float64]
 PortName = tuple[str, str, str]
 Range = tuple[str | None, str | None]
 
-_PORT_BYTES: Final = 150_000
+_PORT_BYTES: Final = 400_000
 """Memory that a port of some five lanes takes while its features are made: measured."""
-_MOST_PORTS: Final = 12_600
-"""Smaller shards read much that is not theirs: a row group of days holds as many ports."""
+_MOST_PORTS: Final = 4_000
+"""Larger shards are no faster."""
 
 
 @dataclass(frozen=True)
