@@ -13,13 +13,18 @@ import numpy as np
 from features.pipeline import FeaturePipeline
 from ingest.errors import ModelError
 from models.base import FAULTS, HORIZONS_H
-from models.hazard import JointModel
+from models.hazard import Scorer
+from models.joint import JointModel
 from models.policy import Policy
+from models.ramps import RampModel
 
 __all__ = ["Artifact"]
 
-_FORM: Final = 1
+_FORM: Final = 2
 _MANIFEST: Final = "manifest.json"
+_CALIBRATION: Final = ("floor", "slope", "offset")
+_TREES: Final = ("hazard.txt", "fault.txt")
+"""Trees that correct the ramps of the hazard, and those of the fault; either may have none."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,11 @@ class Artifact:
     version: str
 
     def save(self, folder: Path) -> None:
-        """Write `hazard.txt`, `fault.txt` and `manifest.json` into a folder."""
+        """Write `manifest.json` into a folder, and `hazard.txt` and `fault.txt` where there are trees."""
         folder.mkdir(parents=True, exist_ok=True)
-        model = self.model
-        files = {"hazard.txt": model.hazard_, "fault.txt": model.fault_}
-        for name, booster in files.items():
+        hazard = self.model.hazard_
+        trees = dict(zip(_TREES, (hazard.fitted.trees, self.model.fault_.trees_), strict=True))
+        for name, booster in trees.items():
             if booster is not None:
                 folder.joinpath(name).write_text(booster.model_to_string(), encoding="utf-8")
         manifest = {
@@ -53,13 +58,15 @@ class Artifact:
             "version": self.version,
             "trained_until": self.trained_until.isoformat(),
             "fingerprint": FeaturePipeline().fingerprint,
-            "features": list(model.names),
-            "signs": list(model.signs),
+            "features": list(self.model.names),
+            "signs": list(self.model.signs),
             "horizons_h": list(HORIZONS_H),
             "faults": [[fault.failure_type, fault.here] for fault in FAULTS],
-            "calibration": {"slope": model.slope_, "offset": model.offset_.tolist()},
+            "ramps": hazard.fitted.ramps.to_dict(),
+            "calibration": {name: getattr(hazard, f"{name}_").tolist() for name in _CALIBRATION},
             "policy": self.policy.to_dict(),
-            "sha256": {name: _digest(folder / name) for name, booster in files.items() if booster is not None},
+            "trees": [name for name, booster in trees.items() if booster is not None],
+            "sha256": {name: _digest(folder / name) for name, booster in trees.items() if booster is not None},
             "facts": self.facts,
         }
         folder.joinpath(_MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
@@ -92,15 +99,16 @@ class Artifact:
                 msg = f"{folder}: this model was made by other code ({name} is another); train again"
                 raise ModelError(msg)
         digests = manifest["sha256"]
-        for name in ("hazard.txt", *digests):
-            if name not in {"hazard.txt", "fault.txt"} or _digest(folder / name) != digests[name]:
+        for name in (*manifest["trees"], *digests):
+            if name not in _TREES or _digest(folder / name) != digests[name]:
                 msg = f"{folder / name} is not the file that was saved"
                 raise ModelError(msg)
         model = JointModel(tuple(manifest["features"]), tuple(manifest["signs"]))
-        model.hazard_ = _booster(folder / "hazard.txt")
-        model.fault_ = _booster(folder / "fault.txt") if "fault.txt" in digests else None
-        model.slope_ = float(manifest["calibration"]["slope"])
-        model.offset_ = np.array(manifest["calibration"]["offset"], np.float64)
+        hazard = model.hazard_
+        hazard_trees, model.fault_.trees_ = (_booster(folder / name) if name in digests else None for name in _TREES)
+        hazard.scorer_ = Scorer(RampModel.from_dict(manifest["ramps"], hazard.names, hazard.signs), hazard_trees)
+        for name in _CALIBRATION:
+            setattr(hazard, f"{name}_", np.array(manifest["calibration"][name], np.float64))
         until = datetime.fromisoformat(manifest["trained_until"])
         return cls(model, Policy.from_dict(manifest["policy"]), until, manifest["facts"], manifest["version"])
 

@@ -31,10 +31,21 @@ def fit(
     names: Sequence[str],
     *,
     rounds: int,
+    init_score: NDArray[np.float64] | None = None,
     **parameters: Any,
 ) -> lgb.Booster:
-    """A booster of `rounds` rounds; `parameters` are LightGBM's own and come on top of ours."""
-    data = lgb.Dataset(rows, target, weight=weight, feature_name=list(names), params={"max_bin": 63, "verbosity": -1})
+    """A booster of `rounds` rounds; `parameters` are LightGBM's own and come on top of ours.
+
+    Where `init_score` is given the trees correct it; the booster predicts the correction alone.
+    """
+    data = lgb.Dataset(
+        rows,
+        target,
+        weight=weight,
+        init_score=init_score,
+        feature_name=list(names),
+        params={"max_bin": 63, "verbosity": -1},
+    )
     return lgb.train({**_PARAMETERS, **parameters}, data, num_boost_round=rounds)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.policy import Unseen
 from models.reliability import brier_skill, calibration_line, observed_expected
 

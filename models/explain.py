@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.hazard import JointModel
+from models.joint import JointModel
 
 __all__ = ["CAUSES", "reasons"]
 
@@ -13,7 +13,9 @@ Floats = NDArray[np.float32]
 
 CAUSES: Final = {
     "ber": "pre-FEC bit errors rise towards the FEC limit",
+    "q": "pre-FEC bit errors rise towards the FEC limit",
     "rx": "received power is falling or unsteady",
+    "light": "received power is falling or unsteady",
     "loss": "the path loses more light than it did",
     "tx": "a lane launches less light",
     "bias": "laser bias is rising at equal temperature",

@@ -1,275 +1,273 @@
-"""The joint estimator: one pooled discrete-time hazard, and what fails at which end, given that it does.
+"""When a link fails: a score that ramps and trees make, and a pooled discrete-time hazard of it.
 
-Person-period form (Singer & Willett 1993): a feature row enters once for each interval of
-`INTERVALS_H` in which its link is at risk, with the interval as an input; cumulative risk
-is 1 - prod(1 - hazard), so it rises by construction. One failure weighs one, however many
-rows lead to it. The fault is learnt from rows before failures only, seen from both ends, so
-that swapping the ends of a link swaps the answer.
+Person-period form (Singer & Willett 1993): a row counts once for each interval of `INTERVALS_H` in which its link is at
+risk; the hazard of an interval is logistic in the score, so cumulative risk, 1 - prod(1 - hazard), rises by
+construction, and all horizons put links in the same order. One failure weighs one, however many rows lead to it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.model_selection import GroupKFold
 
 from ingest.errors import ModelError
 from models import boosting
-from models.base import FAULTS, HORIZONS_H, INTERVALS_H, TURNED, Prediction
+from models.base import HORIZONS_H, INTERVALS_H
+from models.ramps import RampModel
 from models.rows import RiskSet
 
-__all__ = ["JointModel"]
+__all__ = ["Hazard", "Scorer", "about_to_fail"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_FAULT_REACH_H: Final = 72.0
-"""Rows further from their failure do not show what it will be."""
-_WELL_SHARE: Final = 1.0 / 3.0
-"""Share of the intervals that a row far from any failure enters; the weight makes up for it."""
-_TRUST: Final = (1.0, 1.0, 1.0, 1.0, 0.5, 0.25)
-"""Weight of a failure in each interval: what shows four to seven days before is mostly something else [judgement]."""
-_TINY: Final = 1e-7
+_CALM_WEIGHT: Final = 0.05
+"""What an hour of a well link weighs beside a failure, which weighs one [judgement]."""
+_CALM_H: Final = 72.0
+"""A link is well if it was seen for so long afterwards, and no failure came within a week."""
+_LENGTH_H: Final = np.array([end - begin for begin, end in INTERVALS_H], np.float64)
+_SUDDEN_AN_HOUR: Final = 0.01 / 8766
+"""Failures of a link an hour that nothing foretells, before any were seen: 1 % a year (optics reference 2.4)."""
+_HOLD: Final = 2.0
+"""Failures that it takes to move a calibration halfway from where it starts [judgement]."""
+_STEPS: Final = 20
+"""Rounds of trees between which is chosen."""
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Log-odds that a link is about to fail, as ramps say, corrected by trees where there are any."""
+
+    ramps: RampModel
+    trees: lgb.Booster | None = None
+
+    def score(self, rows: Floats) -> Floats64:
+        """Shape (n,)."""
+        scores = self.ramps.score(rows)
+        if self.trees is not None and rows.shape[0]:
+            scores = scores + np.asarray(self.trees.predict(rows, raw_score=True))
+        return scores
+
+    def contributions(self, rows: Floats) -> Floats64:
+        """Shape (n, columns): what each column adds to the score (of trees by SHAP)."""
+        shares = self.ramps.contributions(rows)
+        if self.trees is not None and rows.shape[0]:
+            shares += np.asarray(self.trees.predict(rows, pred_contrib=True))[:, : rows.shape[1]]
+        return shares
 
 
 @dataclass
-class JointModel:
-    """Hazard and fault of the links of module ends; scikit-learn conventions.
-
-    The hazard sees a link, not an end: of each pair of own and far feature the worse one (by its sign), so both ends
-    of a link are given the same risk.
+class Hazard:
+    """Risk of links of failing within each of `HORIZONS_H`; scikit-learn conventions.
 
     Attributes:
-        names: feature columns in order; ``peer_x`` is ``x`` of the far end.
-        signs: of each column, +1 / -1 where risk can only rise / fall with it, else 0.
-        rounds, fault_rounds: boosting rounds of the hazard and of the fault.
-        folds: folds of links whose out-of-fold hazards calibrate and set the alarm thresholds.
-        seed: of the row sampling.
-        hazard_, fault_: fitted boosters (``fault_`` is None where too few failures were seen).
-        slope_, offset_: calibration: logit h' = slope logit h + offset of the interval.
-        out_of_fold_: boosters of each fold, with the names of the links they have not seen.
+        names: columns of a link's row.
+        signs: of each, +1 / -1 where risk can only rise / fall with it, else 0.
+        rounds: most rounds of trees; fewer, or none, where links not seen before are no better foretold.
+        folds: folds of links whose out-of-fold scores choose the trees, calibrate, and set the alarm thresholds.
+        seed: of folds and trees.
+        scorer_: fitted on all links; None before `fit`.
+        floor_, slope_, offset_: shape (intervals,), calibration: a part fails without any warning, logit floor; of
+            the rest logit h = slope * score + offset.
+        out_of_fold_: of each fold the names of the links that its scorer has not seen, and the scorer.
+        importance_: of each column the mean of what it adds to the score before a failure.
     """
 
     names: tuple[str, ...]
     signs: tuple[int, ...]
-    rounds: int = 250
-    fault_rounds: int = 60
+    rounds: int = 120
     folds: int = 3
     seed: int = 7
-    hazard_: lgb.Booster | None = field(default=None, init=False)
-    fault_: lgb.Booster | None = field(default=None, init=False)
-    slope_: float = field(default=1.0, init=False)
-    offset_: Floats64 = field(default_factory=lambda: np.zeros(len(INTERVALS_H)), init=False)
-    out_of_fold_: list[tuple[frozenset[str], lgb.Booster]] = field(default_factory=list, init=False)
+    scorer_: Scorer | None = field(default=None, init=False)
+    floor_: Floats64 = field(default_factory=lambda: np.log(_LENGTH_H * _SUDDEN_AN_HOUR), init=False)
+    slope_: Floats64 = field(default_factory=lambda: np.ones(len(INTERVALS_H)), init=False)
+    offset_: Floats64 = field(default_factory=lambda: np.log(_LENGTH_H * _CALM_WEIGHT), init=False)
+    out_of_fold_: list[tuple[frozenset[str], Scorer]] = field(default_factory=list, init=False)
+    importance_: dict[str, float] = field(default_factory=dict, init=False)
 
-    def fit(self, data: RiskSet, fault: Ints) -> Self:
-        """Learn from rows at risk.
-
-        Args:
-            data: rows and what became of them.
-            fault: shape (n,), index into `FAULTS` of each row's next failure as seen from its end, -1 if unknown.
+    def fit(self, data: RiskSet) -> Self:
+        """Learn from rows of links at risk, one a link and time.
 
         Raises:
             ModelError: no failure was seen.
         """
-        once = np.flatnonzero(data.first)
-        link_rows = self.link_view(data.rows[once])
-        row, interval, fails, weight = self._person_periods(data, once)
+        fails, weight = about_to_fail(data)
         if not fails.any():
             msg = "there is no failure to learn from: no counted ticket has telemetry before it"
             raise ModelError(msg)
-        self.out_of_fold_, self.slope_, self.offset_ = [], 1.0, np.zeros(len(INTERVALS_H))
-        groups = data.link[once[row]]
-        held_out = np.full(row.shape[0], np.nan)
-        folds = min(self.folds, len(set(groups[fails])))
+        fresh = Hazard(self.names, self.signs)
+        self.out_of_fold_, self.floor_, self.slope_, self.offset_ = [], fresh.floor_, fresh.slope_, fresh.offset_
+        known = np.flatnonzero(weight > 0)
+        folds = min(self.folds, len(set(data.link[fails])))
+        rounds = 0
         if folds > 1:
-            for train, test in GroupKFold(folds, shuffle=True, random_state=self.seed).split(row, fails, groups):
-                booster = self._boost(link_rows[row[train]], interval[train], fails[train], weight[train])
-                held_out[test] = booster.predict(_with_interval(link_rows[row[test]], interval[test]))
-                self.out_of_fold_.append((frozenset(groups[test]), booster))
-            self._calibrate(held_out, interval, fails, weight)
-        self.hazard_ = self._boost(link_rows[row], interval, fails, weight)
-        self.fault_ = self._boost_fault(data, fault)
+            kfold = GroupKFold(folds, shuffle=True, random_state=self.seed)
+            splits = list(kfold.split(data.rows, groups=data.link))
+            parts = [train[weight[train] > 0] for train, _ in splits]
+            ramps = [RampModel(self.names, self.signs).fit(data.rows[p], fails[p], weight[p]) for p in parts]
+            unseen = [test for _, test in splits]
+            rounds, trees = self._trees(data.rows, fails, weight, parts, ramps, unseen)
+            held_out = np.zeros(data.rows.shape[0])
+            for ramp, tree, new in zip(ramps, trees, unseen, strict=True):
+                scorer = Scorer(ramp, tree)
+                held_out[new] = scorer.score(data.rows[new])
+                self.out_of_fold_.append((frozenset(data.link[new]), scorer))
+            self._calibrate(data, held_out)
+        ramp = RampModel(self.names, self.signs).fit(data.rows[known], fails[known], weight[known])
+        tree = self._boost(data.rows[known], fails[known], weight[known], ramp, rounds) if rounds else None
+        self.scorer_ = Scorer(ramp, tree)
+        self._weigh(data.rows[fails], weight[fails])
         return self
 
-    def predict(self, rows: Floats, names: Sequence[str]) -> Prediction:
-        """Risks and faults of feature rows; see `models.base.FailureModel`."""
-        rows = boosting.in_order(rows, names, self.names)
-        return Prediction(self._risk(self.link_view(rows), self._fitted()), self._fault(rows))
-
-    def risk(self, rows: Floats) -> Floats:
-        """Shape (n, horizons): the risks that `predict` gives, for rows with columns as `names`."""
-        return self._risk(self.link_view(rows), self._fitted())
-
-    def fault(self, rows: Floats) -> Floats:
-        """Shape (n, faults): what `predict` says fails, for rows with columns as `names`."""
-        return self._fault(rows)
-
-    def predict_unseen(self, rows: Floats, link: NDArray[np.object_]) -> Floats:
-        """Risks by the boosters that have not seen each row's link: what a new link would get.
+    def risk(self, rows: Floats, scorer: Scorer | None = None) -> Floats:
+        """Shape (n, horizons): P(the link fails within each of `HORIZONS_H`).
 
         Args:
-            rows: shape (n, pairs), as `link_view` gives them.
-            link: shape (n,), name of each row's link.
+            rows: shape (n, columns).
+            scorer: another than the fitted one.
+
+        Raises:
+            ModelError: the model was not fitted.
         """
-        out = np.empty((rows.shape[0], len(HORIZONS_H)), np.float32)
-        left = np.ones(rows.shape[0], bool)
-        for unseen, booster in self.out_of_fold_:
+        scores = (scorer or self.fitted).score(rows)
+        hazard = _hazard(scores[:, None], self.floor_, self.slope_, self.offset_)
+        return (1.0 - np.cumprod(1.0 - hazard, axis=1)).astype(np.float32)
+
+    def risk_unseen(self, rows: Floats, link: NDArray[np.object_]) -> Floats:
+        """As `risk`, by the scorers that have not seen each row's link: what a new link would get."""
+        out, left = np.empty((rows.shape[0], len(HORIZONS_H)), np.float32), np.ones(rows.shape[0], bool)
+        for unseen, scorer in self.out_of_fold_:
             mine = np.array([name in unseen for name in link], bool)
-            out[mine] = self._risk(rows[mine], booster)
+            out[mine] = self.risk(rows[mine], scorer)
             left &= ~mine
-        out[left] = self._risk(rows[left], self._fitted())
+        out[left] = self.risk(rows[left])
         return out
 
     @property
-    def link_names(self) -> tuple[str, ...]:
-        """Columns of `link_view`."""
-        return tuple(self.names[own] for own, _, _ in self._pairs)
+    def fitted(self) -> Scorer:
+        """The scorer of all links.
 
-    def importance(self, count: int) -> dict[str, float]:
-        """The `count` inputs that the hazard's trees gain most from, with their share of all gain."""
-        booster = self._fitted()
-        gain = booster.feature_importance("gain")
-        order = np.argsort(-gain, kind="stable")[:count]
-        names = booster.feature_name()
-        return {names[j]: round(float(gain[j] / max(gain.sum(), 1e-9)), 6) for j in order if gain[j] > 0}
-
-    def contributions(self, rows: Floats) -> Floats64:
-        """Shape (n, pairs): what each column of `link_view` adds to the log-odds of failing (tree SHAP, 12 to 24 h)."""
-        view = self.link_view(rows)
-        day = np.full(view.shape[0], HORIZONS_H.index(24))
-        shares = np.asarray(self._fitted().predict(_with_interval(view, day), pred_contrib=True))
-        return shares[:, : len(self._pairs)]
-
-    def _fitted(self) -> lgb.Booster:
-        if self.hazard_ is None:
+        Raises:
+            ModelError: there is none yet.
+        """
+        if self.scorer_ is None:
             msg = "this model has not been fitted"
             raise ModelError(msg)
-        return self.hazard_
+        return self.scorer_
 
-    def _risk(self, rows: Floats, booster: lgb.Booster) -> Floats:
-        if rows.shape[0] == 0:
-            return np.empty((0, len(HORIZONS_H)), np.float32)
-        survived = np.ones(rows.shape[0])
-        risk = np.empty((rows.shape[0], len(HORIZONS_H)), np.float32)
-        for k in range(len(HORIZONS_H)):
-            raw = np.asarray(booster.predict(_with_interval(rows, np.full(rows.shape[0], k)), raw_score=True))
-            survived *= 1.0 - expit(self.slope_ * raw + self.offset_[k])
-            risk[:, k] = 1.0 - survived
-        return risk
+    def _trees(
+        self,
+        rows: Floats,
+        fails: Bools,
+        weight: Floats64,
+        parts: Sequence[Ints],
+        ramps: Sequence[RampModel],
+        unseen: Sequence[Ints],
+    ) -> tuple[int, list[lgb.Booster | None]]:
+        """How many rounds of trees foretell links not seen before beyond chance better than ramps alone, and the trees.
 
-    def _fault(self, rows: Floats) -> Floats:
-        """Judged from both ends where both speak: the two answers are averaged, each turned to this end."""
-        if self.fault_ is None or rows.shape[0] == 0:
-            return np.full((rows.shape[0], len(FAULTS)), 1.0 / len(FAULTS), np.float32)
-        fault = np.asarray(self.fault_.predict(rows), np.float32)
-        two = rows[:, self.names.index("has_peer")] > 0
-        if two.any():
-            far = np.asarray(self.fault_.predict(rows[two][:, self._turned]), np.float32)
-            fault[two] = (fault[two] + far[:, TURNED]) / 2
-        return fault
-
-    @cached_property
-    def _turned(self) -> Ints:
-        """Columns in the order that makes of a row the row of the far end."""
-        where = {name: j for j, name in enumerate(self.names)}
-        swap = {own: far for own, far, _ in self._pairs}
-        swap |= {far: own for own, far in swap.items()}
-        return np.array([swap[where[name]] for name in self.names])
-
-    @cached_property
-    def _pairs(self) -> list[tuple[int, int, int]]:
-        """Column of each own feature, of the far end's same feature, and its sign."""
-        where = {name: j for j, name in enumerate(self.names)}
-        own = [name for name in self.names if f"peer_{name}" in where]
-        return [
-            *((where[name], where[f"peer_{name}"], self.signs[where[name]]) for name in own),
-            (where["loss_rise_in_6h"], where["loss_rise_out_6h"], 1),
-            *((where[name], where[name], self.signs[where[name]]) for name in ("flaps_both_24h", "has_peer")),
+        The fewest within one standard error of the best; none where the best is not two of them better than none.
+        """
+        full = [
+            self._boost(rows[p], fails[p], weight[p], ramp, self.rounds) for p, ramp in zip(parts, ramps, strict=True)
         ]
+        steps = range(0, self.rounds + 1, _STEPS)
+        losses = np.zeros((len(steps), rows.shape[0]))
+        for ramp, tree, new in zip(ramps, full, unseen, strict=True):
+            base = ramp.score(rows[new])
+            for k, rounds in enumerate(steps):
+                more = np.asarray(tree.predict(rows[new], raw_score=True, num_iteration=rounds)) if rounds else 0.0
+                losses[k, new] = _losses(base + more, fails[new], weight[new])
+        best = int(losses.sum(axis=1).argmin())
+        errors = [_paired_error(losses[k] - losses[best]) for k in range(len(steps))]
+        if losses[0].sum() - losses[best].sum() <= 2 * errors[0]:
+            return 0, [None] * len(full)
+        near = [k for k in range(1, best + 1) if losses[k].sum() - losses[best].sum() <= errors[k]]
+        rounds = steps[near[0]]
+        return rounds, [lgb.Booster(model_str=tree.model_to_string(num_iteration=rounds)) for tree in full]
 
-    def link_view(self, rows: Floats) -> Floats:
-        """Shape (n, pairs): the worse of each pair of columns, the same from both ends."""
-        out = np.empty((rows.shape[0], len(self._pairs)), np.float32)
-        for k, (own, far, sign) in enumerate(self._pairs):
-            worse = np.fmin if sign < 0 else np.fmax
-            out[:, k] = worse(rows[:, own], rows[:, far])
-        return out
-
-    def _person_periods(self, data: RiskSet, once: Ints) -> tuple[Ints, Ints, NDArray[np.bool_], Floats64]:
-        """Rows of `once`, intervals, whether it fails in it, weights: a failure weighs the same in each interval."""
-        rng = np.random.default_rng(self.seed)
-        far = ~(data.until_event_h[once] <= HORIZONS_H[-1])
-        parts = []
-        for k, (begin, end) in enumerate(INTERVALS_H):
-            at_risk, fails = (mask[once] for mask in data.at_risk(k))
-            thinned = far & (rng.random(far.shape[0]) > _WELL_SHARE)
-            row = np.flatnonzero(at_risk & ~thinned)
-            weight = data.weight[once[row]] * _TRUST[k] / (end - begin) / np.where(far[row], _WELL_SHARE, 1.0)
-            parts.append((row, np.full(row.shape[0], k), fails[row], weight))
-        row, interval, fails, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return row, interval, fails, weight
-
-    def _boost(self, rows: Floats, interval: Ints, fails: NDArray[np.bool_], weight: Floats64) -> lgb.Booster:
+    def _boost(self, rows: Floats, fails: Bools, weight: Floats64, ramps: RampModel, rounds: int) -> lgb.Booster:
         return boosting.fit(
-            _with_interval(rows, interval),
+            rows,
             fails.astype(np.float32),
             weight,
-            [*(self.names[own] for own, _, _ in self._pairs), "interval"],
-            rounds=self.rounds,
+            self.names,
+            rounds=rounds,
+            init_score=ramps.score(rows),
             objective="binary",
             learning_rate=0.05,
-            num_leaves=12,
-            min_sum_hessian_in_leaf=2.0,
+            num_leaves=4,
+            min_sum_hessian_in_leaf=0.5,
             min_data_in_leaf=50,
-            lambda_l2=5.0,
+            lambda_l2=2.0,
             feature_fraction=0.3,
             bagging_fraction=0.7,
             bagging_freq=1,
-            monotone_constraints=[*(sign for _, _, sign in self._pairs), 0],
+            monotone_constraints=list(self.signs),
         )
 
-    def _calibrate(self, held_out: Floats64, interval: Ints, fails: NDArray[np.bool_], weight: Floats64) -> None:
-        """Platt scaling with one slope and an offset for each interval, pulled towards no change."""
-        score = logit(np.clip(held_out, _TINY, 1 - _TINY))
-        design = np.column_stack([score, *(interval == k for k in range(len(INTERVALS_H)))])
-        found = LogisticRegression(C=10.0, fit_intercept=False, max_iter=500).fit(design, fails, sample_weight=weight)
-        slope, *offset = found.coef_[0]
-        self.slope_, self.offset_ = float(np.clip(slope, 0.3, 1.5)), np.array(offset)
+    def _calibrate(self, data: RiskSet, scores: Floats64) -> None:
+        """Floor, slope and offset of each interval, from scores of links that were not seen."""
+        for k in range(len(INTERVALS_H)):
+            at_risk, fails = data.at_risk(k)
+            if fails.any():
+                start = (self.floor_[k], self.slope_[k], self.offset_[k])
+                weight = data.weight[at_risk] / _LENGTH_H[k]
+                found = _calibrated(scores[at_risk], fails[at_risk], weight, start)
+                self.floor_[k], self.slope_[k], self.offset_[k] = found
 
-    def _boost_fault(self, data: RiskSet, fault: Ints) -> lgb.Booster | None:
-        use = np.flatnonzero((fault >= 0) & (data.until_event_h <= _FAULT_REACH_H))
-        if len(set(data.event[use])) < _FEW_FAILURES:
-            return None
-        _, event, count = np.unique(data.event[use], return_inverse=True, return_counts=True)
-        blind = data.rows[use].copy()
-        blind[:, [j for j, name in enumerate(self.names) if name.startswith("peer_")]] = np.nan
-        return boosting.fit(
-            np.concatenate([data.rows[use], blind]),
-            np.tile(fault[use], 2),
-            np.tile(1.0 / count[event], 2),
-            self.names,
-            rounds=self.fault_rounds,
-            objective="multiclass",
-            num_class=len(FAULTS),
-            learning_rate=0.1,
-            num_leaves=7,
-            min_sum_hessian_in_leaf=0.1,
-            min_data_in_leaf=10,
-            lambda_l2=1.0,
-            feature_fraction=0.3,
-        )
+    def _weigh(self, rows: Floats, weight: Floats64) -> None:
+        means = np.average(self.fitted.contributions(rows), axis=0, weights=weight)
+        self.importance_ = {name: float(mean) for name, mean in zip(self.names, means, strict=True) if mean > 0}
 
 
-_FEW_FAILURES: Final = 10
+def about_to_fail(data: RiskSet) -> tuple[Bools, Floats64]:
+    """Which rows lead to a failure within a week, and what each row weighs: 0 where neither that nor well."""
+    fails: Bools = data.until_event_h <= HORIZONS_H[-1]
+    weight = np.where(~fails & (data.observed_h >= _CALM_H), data.weight * _CALM_WEIGHT, 0.0)
+    if fails.any():
+        _, event, count = np.unique(data.event[fails], return_inverse=True, return_counts=True)
+        weight[fails] = 1.0 / count[event]
+    return fails, weight
 
 
-def _with_interval(rows: Floats, interval: Ints) -> Floats:
-    return np.column_stack([rows, interval.astype(np.float32)])
+def _calibrated(
+    scores: Floats64, fails: Bools, weight: Floats64, start: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """Floor, slope and offset under which what happened is most likely, pulled towards where they start."""
+    target = fails.astype(np.float64)
+
+    def loss(values: Floats64) -> float:
+        hazard = np.clip(_hazard(scores, *values), 1e-12, 1 - 1e-12)
+        fit = -(weight @ (target * np.log(hazard) + (1 - target) * np.log1p(-hazard)))
+        return float(fit + 0.5 * _HOLD * (((values - start) / (1.0, 0.3, 1.0)) ** 2).sum())
+
+    found = minimize(loss, start, method="L-BFGS-B", bounds=[(-20, 0), (0.05, 2.0), (-20, 10)]).x
+    return float(found[0]), float(found[1]), float(found[2])
+
+
+def _hazard(scores: Floats64, floor: Any, slope: Any, offset: Any) -> Floats64:
+    """P(a link fails in an interval): without a warning, or as its score says."""
+    sudden = expit(floor)
+    hazard: Floats64 = sudden + (1 - sudden) * expit(slope * scores + offset)
+    return hazard
+
+
+def _losses(scores: Floats64, fails: Bools, weight: Floats64) -> Floats64:
+    """Shape (n,): weighted log-loss of each row."""
+    losses: Floats64 = weight * (np.logaddexp(0, scores) - fails * scores)
+    return losses
+
+
+def _paired_error(differences: Floats64) -> float:
+    """Standard error of a sum of differences, in blocks of rows that lie together: neighbours say the same."""
+    blocks = np.array([part.sum() for part in np.array_split(differences, 50)])
+    return float(blocks.std() * np.sqrt(blocks.size))

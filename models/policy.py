@@ -25,11 +25,6 @@ WATCH_BUDGET: Final = 1.0
 """False alarms per 1,000 modules and week that `watch` may cost."""
 ACT_BUDGET: Final = 0.1
 """The same for `act`: what a drain may rest on."""
-_FALSE_PER_FAILURE: Final = 0.5
-"""However many failures there are, no more false alarms than this for each."""
-_ALL_BUT: Final = 0.93
-"""F1 this near its best is as good: the difference is within counting error, the false alarms saved are real."""
-_LEADS_H: Final = (1.0, 24.0)
 _WEEK_H: Final = 168
 _TAIL: Final = 50
 """Highest healthy weeks that the tail beyond the data is read from."""
@@ -213,60 +208,30 @@ class Unseen:
         peaks = np.sort(np.concatenate(weeks))[::-1]
         return np.asarray(peaks[peaks > 0], np.float32)
 
-    def caught(self, level: Floats, lead_h: float) -> Floats:
-        """Highest level before each failure, at least `lead_h` and at most a week ahead; one value a failure."""
-        best: dict[tuple[int, int], float] = {}
-        near = (self.until_event_h <= _WEEK_H) & (self.until_event_h >= lead_h)
-        rows, columns = np.nonzero(self.until_event_h <= _WEEK_H)
-        for i, k in zip(rows.tolist(), columns.tolist(), strict=True):
-            key = (i, round(k + float(self.until_event_h[i, k])))
-            best[key] = max(best.get(key, 0.0), float(np.nan_to_num(level[i, k])) if near[i, k] else 0.0)
-        return np.array(list(best.values()), np.float32)
-
 
 def fit_policy(unseen: Unseen, *, watch_budget: float = WATCH_BUDGET, act_budget: float = ACT_BUDGET) -> Policy:
     """Thresholds that healthy links of the past would have crossed as often as the budgets allow.
 
-    `watch` may cost its budget; where failures are many it may cost more, up to one false alarm for every two
-    failures, if that raises F1 (at 1 and 24 h alike) on links that the model had not seen. At real failure rates
-    (1 % a year is 0.2 failures per 1,000 modules and week) the budget alone decides.
-
     Args:
         unseen: risks and what became of the links.
         watch_budget: false alarms per 1,000 modules and week.
-        act_budget: the same for `act`, which no F1 loosens.
+        act_budget: the same for `act`.
     """
     need, of = 2, 3
-    level = persistent(unseen.risk, need, of)
-    peaks, weeks = unseen.peaks(level), unseen.module_weeks
-    allowed, act_allowed = watch_budget * weeks / 1000.0, act_budget * weeks / 1000.0
-    found = [unseen.caught(level, lead) for lead in _LEADS_H]
-    best = _best_count(peaks, found, allowed, max(allowed, _FALSE_PER_FAILURE * found[0].size))
-    watch = _crossed(peaks, best)
+    peaks, weeks = unseen.peaks(persistent(unseen.risk, need, of)), unseen.module_weeks
+    allowed, act_allowed = (budget * weeks / 1000.0 for budget in (watch_budget, act_budget))
+    watch = _crossed(peaks, allowed)
     bears = act_allowed >= _BEYOND
     reason = f"{weeks:,.0f} healthy module-weeks are too few; {_BEYOND / act_budget * 1000:,.0f} are needed"
     return Policy(
         watch,
         max(_crossed(peaks, act_allowed), watch) if bears else None,
         "" if bears else reason,
-        max(_crossed(unseen.peaks(unseen.risk), best / 2), watch),
+        max(_crossed(unseen.peaks(unseen.risk), allowed / 2), watch),
         need,
         of,
         healthy_weeks=weeks,
     )
-
-
-def _best_count(peaks: Floats, found: Sequence[Floats], least: float, most: float) -> float:
-    """The fewest false alarms, between `least` and `most`, at which F1 summed over the leads is all but highest."""
-    counts = np.unique(np.clip(np.geomspace(max(least, 0.1), max(most, 0.1), 25), least, most))
-
-    def f1(count: float) -> float:
-        limit = _crossed(peaks, count)
-        right = [float((levels >= limit).sum()) for levels in found]
-        return sum(2 * r / max(r + count + levels.size, 1e-9) for r, levels in zip(right, found, strict=True))
-
-    worth = {float(count): f1(count) for count in counts}
-    return min(count for count, value in worth.items() if value >= _ALL_BUT * max(worth.values()))
 
 
 def _crossed(peaks: Floats, allowed: float) -> float:

@@ -101,6 +101,12 @@ class RiskSet:
     time_s: Floats64
     place: pl.DataFrame
 
+    def take(self, which: Ints, rows: Floats | None = None) -> "RiskSet":
+        """Some of the rows, in the order asked for; with other columns where `rows` is given, a row for each taken."""
+        arrays = ("link", "until_event_h", "event", "observed_h", "first", "weight", "time_s")
+        taken = {name: getattr(self, name)[which] for name in arrays}
+        return RiskSet(self.rows[which] if rows is None else rows, **taken, place=self.place[which])
+
     def at_risk(self, interval: int) -> tuple[Bools, Bools]:
         """Which rows are at risk in an interval of `INTERVALS_H`, and which of all rows fail in it."""
         begin, end = INTERVALS_H[interval]

@@ -25,7 +25,7 @@ from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, FailureType
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
 from models.evidence import evidence
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
 from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
 from models.truth import truth
@@ -256,9 +256,11 @@ def learn(
 
 def _version(model: JointModel, policy: Policy, facts: dict[str, Any]) -> str:
     """A digest of all that decides: two models of the same version raise the same alarms."""
-    trees = [booster.model_to_string() for booster in (model.hazard_, model.fault_) if booster is not None]
-    calibration = [model.slope_, model.offset_.tolist()]
-    parts = [FeaturePipeline().fingerprint, *trees, calibration, policy.to_dict(), facts]
+    hazard = model.hazard_
+    boosters = (hazard.fitted.trees, model.fault_.trees_)
+    trees = [booster.model_to_string() for booster in boosters if booster is not None]
+    parts = [FeaturePipeline().fingerprint, *trees, hazard.fitted.ramps.to_dict()]
+    parts += [*(part.tolist() for part in (hazard.floor_, hazard.slope_, hazard.offset_)), policy.to_dict(), facts]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 

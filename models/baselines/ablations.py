@@ -20,7 +20,7 @@ from ingest.lake import Lake
 from models.artifact import Artifact
 from models.base import Prediction
 from models.boosting import in_order
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.rows import RiskSet
 from models.train import train
 from models.walk import LinkRisks, Walk, Work

@@ -13,7 +13,7 @@ from features.history import History
 from features.labels import EVENT_SCHEMA
 from features.pipeline import Block, FeaturePipeline, hourly
 from ingest.lake import Lake
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.train import TrainingData, training_data
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from ingest.errors import ModelError
+from models import boosting
 from models.artifact import Artifact
-from models.hazard import JointModel
+from models.hazard import Scorer
+from models.joint import JointModel
 from models.policy import Policy
 from models.train import TrainingData
 
@@ -21,6 +23,9 @@ Change = Callable[[dict[str, Any]], object]
 @pytest.fixture(name="made", scope="module")
 def _made(quick: Callable[..., JointModel], data: TrainingData) -> Artifact:
     model = quick().fit(data.rows, data.fault)
+    view, fails = model.link_view(data.rows.rows), (data.rows.until_event_h <= 24).astype(np.float32)
+    trees = boosting.fit(view, fails, data.rows.weight, model.link_names, rounds=3, objective="binary")
+    model.hazard_.scorer_ = Scorer(model.hazard_.fitted.ramps, trees)  # on few failures none are grown
     policy = Policy(0.2, 0.5, "", 0.4, healthy_weeks=12.5)
     return Artifact(model, policy, data.times[-1], {"failures": 3, "failures_by_type": {"other": 3}}, "abc123")
 
@@ -54,14 +59,15 @@ def test_an_artefact_is_text_and_nothing_is_pickled(folder: Path) -> None:
     assert isinstance(json.loads((folder / "manifest.json").read_text(encoding="utf-8")), dict)
 
 
-def test_a_model_that_tells_no_faults_has_no_file_of_them(made: Artifact, data: TrainingData, tmp_path: Path) -> None:
+def test_a_model_without_trees_has_no_file_of_them(made: Artifact, tmp_path: Path) -> None:
     model = JointModel(made.model.names, made.model.signs)
-    model.hazard_ = made.model.hazard_
+    model.hazard_.scorer_ = Scorer(made.model.hazard_.fitted.ramps)
 
     replace(made, model=model).save(tmp_path)
 
-    assert not (tmp_path / "fault.txt").exists()
-    assert Artifact.load(tmp_path).model.fault_ is None
+    loaded = Artifact.load(tmp_path).model
+    assert ["manifest.json"] == [file.name for file in tmp_path.iterdir()]
+    assert (None, None) == (loaded.fault_.trees_, loaded.hazard_.fitted.trees)
 
 
 @pytest.mark.parametrize("name", ["hazard.txt", "fault.txt"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ingest.errors import ModelError
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, FailureModel
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.policy import Policy
 from models.train import TrainingData
 

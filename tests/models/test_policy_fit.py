@@ -19,11 +19,11 @@ TIED = arrays(np.float32, (12, 2), elements=st.integers(0, 19).map(lambda k: k /
 """Two weeks of twelve links, each at one of 20 levels."""
 
 
-def _unseen(risk: Floats, healthy: NDArray[np.bool_] | None = None, wait: Floats | None = None) -> Unseen:
+def _unseen(risk: Floats, healthy: NDArray[np.bool_] | None = None) -> Unseen:
     return Unseen(
         risk,
         np.ones(risk.shape, bool) if healthy is None else healthy,
-        np.full(risk.shape, np.inf, np.float32) if wait is None else wait,
+        np.full(risk.shape, np.inf, np.float32),
         2.0,
     )
 
@@ -50,25 +50,6 @@ class TestUnseen:
 
     def test_budgets_count_modules_not_links(self) -> None:
         assert 2 * 3 * 2.0 == _unseen(np.zeros((3, 336), np.float32)).module_weeks
-
-    def test_a_failure_is_caught_by_the_highest_level_early_enough(self) -> None:
-        """It fails at hour 100.25; levels of its last day come too late for a lead of a day."""
-        risk = np.zeros((1, 100), np.float32)
-        risk[0, 60], risk[0, 90] = 0.2, 0.6
-        wait = (100.25 - np.arange(100, dtype=np.float32))[None, :]
-
-        unseen = _unseen(risk, wait=wait)
-
-        assert [0.6] == pytest.approx(unseen.caught(risk, 1.0).tolist())
-        assert [0.2] == pytest.approx(unseen.caught(risk, 24.0).tolist())
-
-    def test_a_failure_that_nothing_foretold_counts_as_missed(self) -> None:
-        wait = np.full((1, 10), np.inf, np.float32)
-        wait[0, :3] = [3.0, 2.0, 1.0]
-
-        assert [0.0] == _unseen(np.full((1, 10), 0.5, np.float32), wait=wait).caught(
-            np.ones((1, 10), np.float32), 24.0
-        ).tolist()
 
 
 class TestFit:
@@ -106,22 +87,6 @@ class TestFit:
 
         assert policy.act is None
         assert "160 healthy module-weeks are too few; 1,000 are needed" == policy.act_reason
-
-    def test_where_failures_are_many_watch_may_cost_more(self) -> None:
-        """Twenty failures, foretold at a level that the budget alone would miss."""
-        risk = _healthy(200, 4)
-        healthy = np.ones(risk.shape, bool)
-        wait = np.full(risk.shape, np.inf, np.float32)
-        wait[:20, -100:] = np.arange(100, 0, -1)
-        healthy[:20, -168:] = False
-        risk[:20, -100:] = 1.01 * fit_policy(_unseen(risk, healthy), watch_budget=5.0).watch
-
-        strict = fit_policy(_unseen(risk, healthy))
-        generous = fit_policy(_unseen(risk, healthy, wait))
-
-        assert generous.watch < strict.watch
-        assert (risk[:20, -100:] >= generous.watch).all()
-        assert generous.act == pytest.approx(strict.act)
 
     def test_without_any_healthy_time_there_is_still_a_policy(self) -> None:
         risk = np.full((2, 200), 0.1, np.float32)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from features.day_tables import LANE_DAYS, PORT_DAYS
 from features.engine import Pool
 from features.fleet import Fleet
 from features.pipeline import FeaturePipeline
@@ -18,7 +19,7 @@ from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, TABLES
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.policy import ALARM_HORIZON_H
 from models.train import TrainingData, train, training_data, unseen_risks
 
@@ -158,7 +159,7 @@ class TestTooLittle:
     ) -> None:
         lake = Lake(str(tmp_path / "lake"))
         until = data.times[0] + timedelta(days=7)
-        for table in (PORT_SAMPLES, LANE_TILES, PORT_TILES):
+        for table in (PORT_SAMPLES, LANE_TILES, PORT_TILES, LANE_DAYS, PORT_DAYS):
             lake.append(table, fleet_lake.scan(table, until=until).collect())
 
         with pytest.raises(ModelError, match="there is no failure to learn from"):
@@ -193,7 +194,7 @@ def test_what_came_after_until_changes_nothing(fleet_lake: Lake, data: TrainingD
     until = data.times[-1]
     known = Fleet.load(fleet_lake).as_of(until)
     lake = Lake(str(tmp_path / "lake"))
-    for table in (PORT_SAMPLES, LANE_TILES, PORT_TILES):
+    for table in (PORT_SAMPLES, LANE_TILES, PORT_TILES, LANE_DAYS, PORT_DAYS):
         lake.append(table, fleet_lake.scan(table, until=until).collect())
     for name in ("modules", "links", "tickets", "repairs", "maintenance"):
         lake.append(TABLES[name], getattr(known, name))

@@ -241,7 +241,7 @@ class TestHistory:
             assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
     def test_every_alarm_is_over_the_threshold(self, steps: Walk, artifact: Artifact) -> None:
-        assert all(alarm.risk_168h >= artifact.policy.watch for alarm in steps.alarms)
+        assert all(alarm.risk_168h >= round(artifact.policy.watch, 6) for alarm in steps.alarms)
 
     def test_fed_piece_by_piece_it_is_the_same_walk(
         self, steps: Walk, artifact: Artifact, fleet_lake: Lake, fleet: Fleet, span: list[datetime]

@@ -12,7 +12,7 @@ from ingest.lake import Lake
 from models.artifact import Artifact
 from models.base import FAULTS
 from models.baselines.ablations import ABLATIONS, Ablated, PartialModel, ablated
-from models.hazard import JointModel
+from models.joint import JointModel
 from models.policy import Policy
 from models.train import TrainingData, train
 from models.walk import Walk, Work

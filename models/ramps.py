@@ -1,0 +1,140 @@
+"""The score of a link: a sum of rising ramps over physical indices, none of which may fall.
+
+A fleet has tens of failures to learn from, not thousands. With so few, trees learn the healthy links that happened to
+look ill; a logistic regression whose every part may only rise, as physics has it, does not have the freedom to. Where
+failures are many, trees correct it (see `models.hazard`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+__all__ = ["RAMPS", "RampModel"]
+
+Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
+
+_SHARE: Final = (0.05, 0.3, 0.6)
+_SPEED: Final = (-1.7, -0.5, 0.5)
+_COUNT: Final = (0.0, 1.5, 3.0)
+
+RAMPS: Final[Mapping[str, tuple[float, ...]]] = {
+    **dict.fromkeys(("light_used_6h", "light_used_24h"), _SHARE),
+    **{f"{metric}_spent_6h": _SHARE for metric in ("rx", "tx", "bias", "ber", "q")},
+    **{f"{metric}_closing_{hours}h": _SPEED for metric in ("rx", "tx", "bias", "ber", "q") for hours in (24, 66)},
+    **{f"flaps_{hours}h": _COUNT for hours in (1, 6, 24, 72, 168)},
+    **{f"uncorrected_{hours}h": _COUNT for hours in (6, 24, 168)},
+    **dict.fromkeys(("crc_24h", "symbol_24h", "readerr_24h"), _COUNT),
+    **dict.fromkeys(("down_share_24h", "los_share_24h", "fault_share_24h"), (0.0,)),
+    **dict.fromkeys(("missing_6h", "rx_scatter_24h", "bias_scatter_24h"), (0.9,)),
+    "ber_scatter_24h": (0.9,),
+    "rx_dip_24h": (0.5, 2.0),
+    "volt_dip_24h": (0.05,),
+    "volt_min_shift_24h": (0.01,),
+    "temp_max_local_shift_6h": (1.0, 4.0),
+    "ber_max_local_shift_6h": (0.2, 1.0),
+    "bias_max_local_shift_6h": (0.02,),
+    "loss_rise_in_6h": (0.3, 1.5),
+}
+"""Feature of a link's worse end: where its ramps begin, in its own unit, counted in the direction of more risk.
+
+Shares of the way to a limit, decimal logarithms of what a day takes of the rest, log1p of counts, dB, decades, log of
+bias, volts, degrees. Set from the physics (optics reference 4.5 to 4.7), not from data [judgement].
+"""
+
+_PENALTY: Final = 0.3
+"""Weight of the squares of the coefficients of standardised ramps, where one failure weighs one [judgement]."""
+_ROUNDS: Final = 200
+
+
+@dataclass
+class RampModel:
+    """Logistic regression on ramps with coefficients that are not negative; scikit-learn conventions.
+
+    Attributes:
+        names: of the columns that it is given, in order; those without ramps, and ramps without a column, are left out.
+        signs: of each column, whether risk rises (+1) or falls (-1) with it.
+        weight_: shape (ramps,), what each ramp adds to the log-odds for each of its units.
+        intercept_: log-odds where no ramp has begun.
+    """
+
+    names: tuple[str, ...]
+    signs: tuple[int, ...]
+    weight_: Floats64 = field(default_factory=lambda: np.zeros(0), init=False)
+    intercept_: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._ramps = [
+            (j, float(self.signs[j] or 1), start) for j, name in enumerate(self.names) for start in RAMPS.get(name, ())
+        ]
+
+    def fit(self, rows: Floats, fails: NDArray[np.bool_], weight: Floats64) -> Self:
+        """Learn from rows, whether each precedes a failure, and what it weighs.
+
+        Args:
+            rows: shape (n, columns), NaN is missing: its ramps have not begun.
+            fails: shape (n,).
+            weight: shape (n,).
+        """
+        ramps = self._begun(rows)
+        scale = np.sqrt(np.average(ramps.astype(np.float64) ** 2, axis=0, weights=weight)) + 1e-3
+        design = np.column_stack([ramps / scale, np.ones(ramps.shape[0])]).astype(np.float64)
+
+        def loss(coefficients: Floats64) -> tuple[float, Floats64]:
+            score = design @ coefficients
+            slack = weight * (expit(score) - fails)
+            gradient = design.T @ slack
+            gradient[:-1] += _PENALTY * coefficients[:-1]
+            fit = weight @ (np.logaddexp(0, score) - fails * score)
+            return float(fit + 0.5 * _PENALTY * (coefficients[:-1] ** 2).sum()), gradient
+
+        start = np.zeros(design.shape[1])
+        start[-1] = -5.0
+        bounds = [(0.0, None)] * ramps.shape[1] + [(None, None)]
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ROUNDS}).x
+        self.weight_, self.intercept_ = found[:-1] / scale, float(found[-1])
+        return self
+
+    def score(self, rows: Floats) -> Floats64:
+        """Shape (n,): log-odds."""
+        total: Floats64 = self._begun(rows) @ self.weight_ + self.intercept_
+        return total
+
+    def contributions(self, rows: Floats) -> Floats64:
+        """Shape (n, columns): what each column adds to the score."""
+        out = np.zeros(rows.shape, np.float64)
+        parts = self._begun(rows) * self.weight_
+        for k, (j, _, _) in enumerate(self._ramps):
+            out[:, j] += parts[:, k]
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        ramps = [[self.names[j], start] for j, _, start in self._ramps]
+        return {"ramps": ramps, "weight": self.weight_.tolist(), "intercept": self.intercept_}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], names: Sequence[str], signs: Sequence[int]) -> Self:
+        """The inverse of `to_dict`.
+
+        Raises:
+            ValueError: the ramps are not those of this code.
+        """
+        made = cls(tuple(names), tuple(signs))
+        made.weight_, made.intercept_ = np.array(values["weight"], np.float64), float(values["intercept"])
+        if values["ramps"] != [[made.names[j], start] for j, _, start in made._ramps]:
+            msg = "its ramps are other ones"
+            raise ValueError(msg)
+        return made
+
+    def _begun(self, rows: Floats) -> Floats:
+        """Shape (n, ramps): how far each ramp has been gone up."""
+        out = np.empty((rows.shape[0], len(self._ramps)), np.float32)
+        for k, (j, sign, start) in enumerate(self._ramps):
+            out[:, k] = np.maximum(np.nan_to_num(np.float32(sign) * rows[:, j], nan=start) - start, 0)
+        return out
