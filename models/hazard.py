@@ -127,6 +127,12 @@ class Hazard:
         self._weigh(data.rows[fails], weight[fails])
         return self
 
+    def start(self) -> Self:
+        """Be what physics alone says, before any failure was seen: an interval takes its part of the week's hazard."""
+        self.scorer_ = Scorer(RampModel.day_one(self.names, self.signs))
+        self.offset_ = np.log(_LENGTH_H / _LENGTH_H.sum())
+        return self
+
     def risk(self, rows: Floats, scorer: Scorer | None = None) -> Floats:
         """Shape (n, horizons): P(the link fails within each of `HORIZONS_H`).
 

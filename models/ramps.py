@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-__all__ = ["RAMPS", "RampModel"]
+__all__ = ["DAY_ONE", "RAMPS", "RampModel"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -46,6 +46,18 @@ RAMPS: Final[Mapping[str, tuple[float, ...]]] = {
 Shares of the way to a limit, decimal logarithms of what a day takes of the rest, log1p of counts, dB, decades, log of
 bias, volts, degrees. Set from the physics (optics reference 4.5 to 4.7), not from data [judgement].
 """
+
+DAY_ONE: Final[Mapping[str, tuple[float, ...]]] = {
+    **dict.fromkeys(("light_used_6h", "ber_spent_6h"), (9.0, 6.0, 3.0)),
+    **dict.fromkeys(("tx_spent_6h", "bias_spent_6h"), (4.5, 4.5, 4.5)),
+    **dict.fromkeys(("rx_closing_24h", "ber_closing_24h"), (1.2, 1.2, 1.2)),
+    "flaps_24h": (1.0, 1.0, 1.0),
+    "uncorrected_24h": (0.45, 0.45, 0.45),
+}
+"""What ramps add to the log-odds before any failure was seen: about half of the way spent, and what is left gone within
+days, makes it likelier than not to fail within a week, on whatever scale it shows [judgement]."""
+_DAY_ONE_CALM: Final = -8.5
+"""Log-odds of failing within a week where no ramp has begun: 1 % a year (optics reference 2.4)."""
 
 _PENALTY: Final = 0.3
 """Weight of the squares of the coefficients of standardised ramps, where one failure weighs one [judgement]."""
@@ -99,6 +111,15 @@ class RampModel:
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ROUNDS}).x
         self.weight_, self.intercept_ = found[:-1] / scale, float(found[-1])
         return self
+
+    @classmethod
+    def day_one(cls, names: Sequence[str], signs: Sequence[int]) -> Self:
+        """What physics says before any failure was seen; the score is the log-odds of failing within a week."""
+        made = cls(tuple(names), tuple(signs))
+        told = {(name, start): w for name, ws in DAY_ONE.items() for start, w in zip(RAMPS[name], ws, strict=True)}
+        made.weight_ = np.array([told.get((made.names[j], start), 0.0) for j, _, start in made._ramps])
+        made.intercept_ = _DAY_ONE_CALM
+        return made
 
     def score(self, rows: Floats) -> Floats64:
         """Shape (n,): log-odds."""

@@ -21,6 +21,8 @@ from models.baselines.limits import limit_alarms_of
 from models.baselines.pdr import RULE_SETS, pdr_issues, pdr_news
 from models.baselines.pdr_manager import isolations
 from models.baselines.physics import PhysicsRule
+from models.day_one import day_one
+from models.walk import Walk, Work, link_risks
 from serving.compute import Compute
 from serving.training import Step
 
@@ -34,11 +36,12 @@ _ROWS: Final = 2_000_000
 
 
 class Watchers:
-    """What looks on while the back-test walks: the physics rule and, where asked for, the ablated models."""
+    """What looks on while the back-test walks: the physics rule, day one, and, where asked for, the ablated models."""
 
-    def __init__(self) -> None:
+    def __init__(self, fleet: Fleet) -> None:
         self.rule = PhysicsRule()
         self.partial: dict[str, Ablated] = {}
+        self.day_one = Walk(day_one(), Work.of(fleet))
 
     def train(self, lake: Lake, fleet: Fleet, until: datetime, step: Step, compute: Compute) -> None:
         """Train a model of each of `ABLATIONS` on what was known at `until`."""
@@ -50,11 +53,15 @@ class Watchers:
     @property
     def feeds(self) -> list[Callable[[Block], None]]:
         """Take the walk's blocks."""
-        return [self.rule.feed, *(partial.feed for partial in self.partial.values())]
+        return [self.rule.feed, self._feed_day_one, *(partial.feed for partial in self.partial.values())]
+
+    def _feed_day_one(self, block: Block) -> None:
+        self.day_one.feed(block, link_risks(self.day_one.artifact, block))
 
     def alarms(self, fleet: Fleet, end: datetime, every_h: int) -> Alarms:
         """By name, the ablated models last."""
         found = {"physics rule": self.rule.alarms(fleet, end=end, every_h=every_h)}
+        found["day one"] = alarm_frame(self.day_one.alarms)
         return found | {name: alarm_frame(partial.walk.alarms) for name, partial in self.partial.items()}
 
 

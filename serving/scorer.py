@@ -38,7 +38,7 @@ PortName = tuple[str, str, str]
 
 _RISK: Final = f"risk_{ALARM_HORIZON_H}h"
 _NEGLIGIBLE: Final = 0.5
-"""Below this share of the risk at which alarms are raised it is not said why: explaining takes long, and nobody asks."""
+"""Below this share of the risk at which alarms are raised it is not said why: explaining is slow, and nobody asks."""
 _SILENT: Final = "no telemetry in the last six hours"
 
 

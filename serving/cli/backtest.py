@@ -61,7 +61,8 @@ def run(  # noqa: PLR0913 - the options of the command
     lake = Lake(Settings.from_env().lake_uri)
     _check_telemetry(lake, start, end)
     fresh_tiles(lake, step, compute)
-    scene, watchers = _Scene(lake, Fleet.load(lake), (start, end), every_h, compute), Watchers()
+    scene = _Scene(lake, Fleet.load(lake), (start, end), every_h, compute)
+    watchers = Watchers(scene.fleet)
     if ablations:
         watchers.train(lake, scene.fleet, until, step, compute)
     leaking = Leak(lake, scene.fleet, end, step, compute) if leak else None

@@ -11,8 +11,10 @@ from typing import Final
 from rich.console import Console
 
 from features.tile_tables import LANE_TILES, PORT_TILES
-from ingest.errors import BusyError
+from ingest.errors import BusyError, ModelError
 from ingest.lake import Lake
+from models.artifact import Artifact
+from models.day_one import VERSION, day_one
 from models.registry import Registry
 from serving.cli.progress import step
 from serving.compute import Compute
@@ -51,7 +53,7 @@ def run(
         compute: where tiles and features are made.
 
     Raises:
-        ModelError: no champion, or nothing to score.
+        ModelError: there is nothing to score.
         ServingError: the alarm store refuses the run.
     """
     settings = Settings.from_env()
@@ -69,7 +71,7 @@ def run(
 
 def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], compute: Compute) -> Scoring:
     lake = Lake(settings.lake_uri)
-    artifact = Registry(settings.tracking_uri, settings.artifact_root).champion()
+    artifact = _champion(settings)
     hour = (at or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
     with AlarmStore(settings.database_url) as store:
         last = store.latest_run()
@@ -80,6 +82,16 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
             compute.engine(_tiles(lake, hour) // _A_SAMPLE) as engine,
         ):
             return score_fleet(lake, store, artifact, hour, engine=engine, check=check, progress=progress)
+
+
+def _champion(settings: Settings) -> Artifact:
+    """The champion, or, where none can be loaded, what physics says alone; that is said."""
+    try:
+        return Registry(settings.tracking_uri, settings.artifact_root).champion()
+    except ModelError as error:
+        told = f"forelight: {error}; scoring by physics alone until then (model version {VERSION})"
+        print(told, file=sys.stderr)  # noqa: T201 - the one line of what is other than usual
+        return day_one()
 
 
 def _tiles(lake: Lake, hour: datetime) -> int:

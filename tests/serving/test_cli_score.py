@@ -1,6 +1,7 @@
 """``forelight score``: the scheduled batch run, on the shared fleet and its champion."""
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
+from models.day_one import VERSION
 from models.registry import Registry
 from serving.cli.score import BUSY
 from serving.leases import score_lease
@@ -80,12 +82,6 @@ def _fails(ran: Any, says: str) -> None:
 
 
 class TestErrors:
-    def test_without_a_champion_the_way_to_one_is_told(self, console: Console, untrained_home: Path) -> None:
-        ran = console(untrained_home, "score")
-
-        assert (1, "") == (ran.code, ran.out)
-        assert "forelight: no model forelight@champion: train one first (forelight train)" == ran.err.strip()
-
     def test_a_time_that_the_model_knows_is_refused(
         self, console: Console, trained_home: Path, train_until: datetime, tmp_path: Path
     ) -> None:
@@ -104,8 +100,19 @@ class TestErrors:
 
         _fails(ran, "no module has sent telemetry in the six hours before")
 
+
+class TestWithoutChampion:
+    def test_physics_scores_and_says_so(self, console: Console, untrained_home: Path, tmp_path: Path) -> None:
+        home = shutil.copytree(untrained_home, tmp_path / "home")
+
+        ran = console(home, "score", "--json")
+
+        assert 0 == ran.code, ran.err
+        assert "no model forelight@champion: train one first (forelight train); scoring by physics alone" in ran.err
+        assert VERSION == json.loads(ran.out)["model_version"]
+
     def test_a_champion_of_other_code_is_named(self, console: Console, home_copy: Path, artifact: Artifact) -> None:
-        """As after an update: scoring stops, and says what to do."""
+        """As after an update: physics scores, and what to do is said."""
         settings = Settings.from_env({"FORELIGHT_HOME": str(home_copy)})
         registry = Registry(settings.tracking_uri, home_copy / "mlartifacts")
         with pytest.MonkeyPatch.context() as patch:
@@ -115,7 +122,7 @@ class TestErrors:
         ran = console(home_copy, "score")
         registry.rollback()
 
-        _fails(ran, "this model was made by other code (fingerprint is another); train again")
+        assert "this model was made by other code (fingerprint is another); train again; scoring by physics" in ran.err
 
 
 class TestMetrics:

@@ -81,16 +81,17 @@ def test_an_empty_span_gives_no_alarms(fleet_lake: Lake, span: Span) -> None:
 
 def test_the_physics_rule_looks_on_while_the_model_walks(fleet_lake: Lake, artifact: Artifact, span: Span) -> None:
     """It raises what it raises alone, and the walk raises what it raises alone."""
-    fleet, watchers = Fleet.load(fleet_lake), Watchers()
+    fleet = Fleet.load(fleet_lake)
+    watchers = Watchers(fleet)
     day = span[0], span[0] + timedelta(days=2)
 
     watched = walked(fleet_lake, fleet, artifact, day, 1, _silent, also=watchers.feeds)
 
-    alone = Watchers()
+    alone = Watchers(fleet)
     for block in FeaturePipeline().blocks(LakeTiles(fleet_lake), fleet, hourly(*day)):
         alone.rule.feed(block)
     said = watchers.alarms(fleet, day[1], 1)
-    assert ["physics rule"] == list(said)
+    assert ["physics rule", "day one"] == list(said)
     assert said["physics rule"].height > 0
     assert said["physics rule"].equals(alone.alarms(fleet, day[1], 1)["physics rule"])
     assert walked(fleet_lake, fleet, artifact, day, 1, _silent).alarms == watched.alarms
@@ -100,7 +101,8 @@ def test_the_physics_rule_looks_on_while_the_model_walks(fleet_lake: Lake, artif
 def test_models_that_see_less_are_judged_on_the_same_failures(
     fleet_lake: Lake, artifact: Artifact, span: Span, train_until: datetime
 ) -> None:
-    fleet, watchers = Fleet.load(fleet_lake), Watchers()
+    fleet = Fleet.load(fleet_lake)
+    watchers = Watchers(fleet)
 
     watchers.train(fleet_lake, fleet, train_until, _silent, Compute())
     walk = walked(fleet_lake, fleet, artifact, span, 1, _silent, also=watchers.feeds)

@@ -1,0 +1,33 @@
+"""Before any ticket: a model of physics alone, for a fleet's first day and for the day when no champion can be loaded.
+
+It has learnt nothing, so it tells no fault unit, and its thresholds are probabilities set by hand, not bought with a
+budget. `forelight backtest` judges it beside the champion on the same failures.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from features.pipeline import FeaturePipeline
+from models.artifact import Artifact
+from models.joint import JointModel
+from models.policy import Policy
+
+__all__ = ["VERSION", "day_one"]
+
+VERSION: Final = "day-one"
+"""Stands in scores and alarms where a trained model's version does."""
+
+_WATCH: Final = 0.8
+"""Risk within a week that asks for attention [judgement]."""
+_SURE: Final = 0.95
+"""Risk that needs no second hour [judgement]."""
+
+
+def day_one() -> Artifact:
+    """Ready to score; it was trained on nothing, so it may score any time."""
+    pipeline = FeaturePipeline()
+    model = JointModel(pipeline.names, pipeline.signs)
+    model.hazard_.start()
+    policy = Policy(_WATCH, None, "no healthy history was seen: thresholds are set by hand", _SURE)
+    facts = {"trained_on": "nothing: physics alone"}
+    return Artifact(model, policy, datetime(1970, 1, 1, tzinfo=UTC), facts, VERSION)
