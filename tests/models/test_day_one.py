@@ -32,7 +32,7 @@ def test_a_link_that_is_well_fails_as_links_do_that_nothing_is_known_of(pipeline
     [
         {"light_used_6h": 0.8},
         {"ber_spent_6h": 0.8},
-        {"light_used_6h": 0.5, "rx_closing_24h": 0.0},
+        {"light_used_6h": 0.65, "rx_closing_24h": 0.3},
         {"ber_spent_6h": 0.4, "ber_closing_24h": 0.5, "flaps_24h": 3.0},
     ],
 )
