@@ -24,9 +24,11 @@ from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, FailureType
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
+from models.card import REFERENCE
 from models.evidence import evidence
 from models.joint import JointModel
 from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
+from models.reference import reference
 from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
 from models.truth import truth
 
@@ -39,6 +41,8 @@ WARM_UP: Final = timedelta(days=2)
 """The first days of telemetry have no past to be compared with."""
 _PIECE: Final = timedelta(days=8)
 """Training looks at so many days at once: memory stays bounded however long the history."""
+_SPREAD_H: Final = 6
+"""How risks are spread is told by every sixth hour."""
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
 
 
@@ -71,6 +75,7 @@ class TrainingData:
         every_hour: for the policy.
         events: failures as known at `until`.
         times: the hours between warm-up and `until`; nothing later was looked at.
+        fleet: records as known at `until`.
     """
 
     rows: RiskSet
@@ -78,6 +83,7 @@ class TrainingData:
     every_hour: EveryHour
     events: pl.DataFrame
     times: Sequence[datetime]
+    fleet: Fleet
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ def training_data(
     hourly_parts = [part for _, parts in in_order for part in parts]
     rows = stack(part for parts, _ in in_order for part in parts)
     every = EveryHour(*(np.concatenate([getattr(p, f.name) for p in hourly_parts]) for f in fields(EveryHour)))
-    return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times)
+    return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times, fleet)
 
 
 def _times(lake: Lake, until: datetime) -> list[datetime]:
@@ -250,8 +256,18 @@ def learn(
     unseen = unseen_risks(data, model)
     policy = fit_policy(unseen)
     progress("alarm policy", 1.0)
-    facts = {**_facts(data, policy), "unseen_links": evidence(unseen, model, ALARM_HORIZON_H)}
+    facts = {
+        **_facts(data, policy),
+        "unseen_links": evidence(unseen, model, ALARM_HORIZON_H),
+        REFERENCE: _reference(data, model, policy),
+    }
     return Artifact(model, policy, until, facts, _version(model, policy, facts))
+
+
+def _reference(data: TrainingData, model: JointModel, policy: Policy) -> dict[str, Any]:
+    risk = model.hazard_.risk(data.every_hour.rows[data.every_hour.hour % _SPREAD_H == 0])[:, _ALARM_COLUMN]
+    rows = data.rows
+    return reference(rows.rows, FeaturePipeline().names, rows.place, rows.weight, data.fleet, risk, policy.watch)
 
 
 def _version(model: JointModel, policy: Policy, facts: dict[str, Any]) -> str:
