@@ -8,20 +8,23 @@ import logging
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from ingest.errors import ModelError
 from models.artifact import Artifact
+from models.card import model_card
 from models.evidence import evidence_metrics, evidence_plots
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import: off the network it stalls for 20 s
 
-__all__ = ["CHAMPION", "NAME", "Registry", "Version"]
+__all__ = ["CHALLENGER", "CHAMPION", "NAME", "Registry", "Version"]
 
 NAME: Final = "forelight"
 CHAMPION: Final = "champion"
+CHALLENGER: Final = "challenger"
 _PREVIOUS: Final = "previous"
 _EXPERIMENT: Final = "forelight"
 _FOLDER: Final = "forelight_model"
@@ -29,13 +32,14 @@ _FOLDER: Final = "forelight_model"
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A registered model version."""
+    """A registered model version; tags say who promoted it or rolled back from it, when and why."""
 
     version: str
     aliases: tuple[str, ...]
     run_id: str
     trained_until: str
     metrics: Mapping[str, float]
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Registry:
@@ -72,7 +76,7 @@ class Registry:
         return found
 
     def log(self, artifact: Artifact, metrics: Mapping[str, float], files: Mapping[str, Path] | None = None) -> str:
-        """Log a training as a run and register its model as champion.
+        """Log a training as a run and register its model: as challenger where a champion scores, else as champion.
 
         Args:
             artifact: what was trained.
@@ -92,6 +96,8 @@ class Registry:
                     mlflow.log_text(svg, f"plots/{name}")
             for name, path in (files or {}).items():
                 mlflow.log_artifact(str(path), artifact_path=name)
+            card = model_card(artifact, metrics)
+            mlflow.log_text(card, "card.md")
             with tempfile.TemporaryDirectory() as folder:
                 artifact.save(Path(folder, _FOLDER))
                 mlflow.log_artifacts(str(Path(folder, _FOLDER)), artifact_path=_FOLDER)
@@ -105,10 +111,14 @@ class Registry:
                 )
             version = mlflow.register_model(info.model_uri, self._name, await_registration_for=0)
             mlflow.set_tag("forelight.version", artifact.version)
-        self._client.set_model_version_tag(self._name, version.version, "run_id", run.info.run_id)
-        self._client.set_model_version_tag(self._name, version.version, "until", artifact.trained_until.isoformat())
-        self.promote(str(version.version))
-        return str(version.version)
+        number = str(version.version)
+        self._client.update_model_version(self._name, number, description=card)
+        self._tag(number, run_id=run.info.run_id, until=artifact.trained_until.isoformat())
+        if self._scores():
+            self._client.set_registered_model_alias(self._name, CHALLENGER, number)
+        else:
+            self.promote(number, "no champion could score")
+        return number
 
     def _experiment(self) -> str:
         found = self._client.get_experiment_by_name(_EXPERIMENT)
@@ -123,7 +133,15 @@ class Registry:
         Raises:
             ModelError: none is registered, or it does not fit this code.
         """
-        return self.load(self._alias(CHAMPION) or "")
+        return self.load(self.alias(CHAMPION) or "")
+
+    def _scores(self) -> bool:
+        """Whether there is a champion that this code can score with."""
+        try:
+            self.champion()
+        except ModelError:
+            return False
+        return True
 
     def load(self, version: str) -> Artifact:
         """The artefact of a version.
@@ -148,37 +166,54 @@ class Registry:
             msg = f"there is no version {version} of {self._name} that forelight made"
             raise ModelError(msg) from None
 
-    def _alias(self, alias: str) -> str | None:
+    def alias(self, alias: str) -> str | None:
+        """The version that bears an alias, None where there is none."""
         try:
             return str(self._client.get_model_version_by_alias(self._name, alias).version)
         except self._mlflow.exceptions.MlflowException:
             return None
 
-    def promote(self, version: str) -> None:
+    def promote(self, version: str, why: str, *, who: str = "", forced: bool = False) -> None:
         """Make a version the champion; the one before it can be rolled back to.
+
+        Args:
+            version: what is promoted.
+            why: kept as a tag of the version, with the time.
+            who: likewise.
+            forced: whether it was not found to be better, and is nevertheless.
 
         Raises:
             ModelError: there is no such version.
         """
         self._run_of(version)
-        before = self._alias(CHAMPION)
+        before = self.alias(CHAMPION)
         if before and before != version:
             self._client.set_registered_model_alias(self._name, _PREVIOUS, before)
         self._client.set_registered_model_alias(self._name, CHAMPION, version)
+        if self.alias(CHALLENGER) == version:
+            self._client.delete_registered_model_alias(self._name, CHALLENGER)
+        self._tag(version, promoted_at=_now(), promoted_by=who, promoted_why=why, promoted_forced=str(forced).lower())
 
-    def rollback(self) -> str:
+    def rollback(self, why: str = "", who: str = "") -> str:
         """Make the champion before this one the champion again; the one left is not come back to by asking twice.
+
+        Time, person and reason become tags of the version that is left.
 
         Raises:
             ModelError: there was none.
         """
-        before = self._alias(_PREVIOUS)
-        if before is None:
+        before, left = self.alias(_PREVIOUS), self.alias(CHAMPION)
+        if before is None or left is None:
             msg = f"there is no earlier champion of {self._name} to roll back to"
             raise ModelError(msg)
-        self.promote(before)
+        self.promote(before, f"rolled back from version {left}", who=who)
         self._client.delete_registered_model_alias(self._name, _PREVIOUS)
+        self._tag(left, rolled_back_at=_now(), rolled_back_by=who, rolled_back_why=why)
         return before
+
+    def _tag(self, version: str, **tags: str) -> None:
+        for name, value in tags.items():
+            self._client.set_model_version_tag(self._name, version, name, value)
 
     def versions(self) -> list[Version]:
         """Registered versions, the newest first."""
@@ -196,9 +231,14 @@ class Registry:
                 v.tags.get("run_id", ""),
                 v.tags.get("until", ""),
                 dict(self._client.get_run(v.tags["run_id"]).data.metrics) if "run_id" in v.tags else {},
+                {name: value for name, value in v.tags.items() if name.startswith(("promoted_", "rolled_back_"))},
             )
             for v in sorted(found, key=lambda v: -int(v.version))
         ]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _parameters(artifact: Artifact) -> dict[str, Any]:
@@ -220,7 +260,7 @@ def _signature(artifact: Artifact) -> Any:
 
 
 def _example(artifact: Artifact) -> Any:
-    """One row without readings: what a caller has to send."""
+    """One row without news: what a caller has to send."""
     import pandas as pd
 
     return pd.DataFrame([[0.0] * len(artifact.model.names)], columns=list(artifact.model.names))

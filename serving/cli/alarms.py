@@ -1,7 +1,6 @@
 """``forelight alarms``: list, show, acknowledge, clear and export what the store holds."""
 
 import csv
-import getpass
 import json
 import os
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from serving.alarms import CSV_COLUMNS, AlarmRecord, Status, csv_row, fresh, utc_now
+from serving.cli.who import user
 from serving.errors import ServingError, StaleScoresError
 from serving.settings import Settings
 from serving.store import AlarmFilter, AlarmStore
@@ -119,15 +119,8 @@ def _store() -> Iterator[AlarmStore]:
 
 def _step(alarm_id: str, to: Status, reason: str) -> None:
     with _store() as store:
-        record = store.transition(alarm_id, to, f"cli:{_user()}", reason)
+        record = store.transition(alarm_id, to, f"cli:{user()}", reason)
     typer.echo(f"alarm {record.alarm_id} is {record.status}")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return str(os.getuid())
 
 
 def _statuses(status: str | None) -> frozenset[Status] | None:

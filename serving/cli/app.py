@@ -125,7 +125,7 @@ def train(
     memory: Memory = None,
     json: Json = False,
 ) -> None:
-    """Train on the lake up to a time, log to MLflow, register as champion."""
+    """Train on the lake up to a time, log to MLflow, register: as challenger where there is a champion."""
     from serving.cli import train as command
 
     command.run(until=until, name=name, as_json=json, compute=_compute(dask, memory))

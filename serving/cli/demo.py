@@ -145,7 +145,8 @@ def _learn(settings: Settings, lake: Lake) -> tuple[list[Scorecard], Scoring, in
     write_report(settings.home / "backtest.html", cards, note=_SYNTHETIC)
     with step("MLflow"):
         registry = Registry(settings.tracking_uri, settings.artifact_root)
-        registry.log(artifact, cards[0].metrics(), {"report": settings.home / "backtest.html"})
+        version = registry.log(artifact, cards[0].metrics(), {"report": settings.home / "backtest.html"})
+        registry.promote(version, "the demo scores with what it trained")
         champion = registry.champion()
     with AlarmStore(settings.database_url) as store, step("scoring"):
         for hours in (2, 1):  # as the timer would have: an alarm needs two scores of three

@@ -12,7 +12,7 @@ __all__ = ["alarms", "lake", "model"]
 _Status = Literal["open", "acked", "suppressed", "cleared", "expired"]
 
 alarms = typer.Typer(help="Alarms: list, show, acknowledge, clear, export.", no_args_is_help=True)
-model = typer.Typer(help="Models: list, promote, roll back, card.", no_args_is_help=True)
+model = typer.Typer(help="Models: list, promote, roll back, card, watch.", no_args_is_help=True)
 lake = typer.Typer(help="The lake: create, statistics, compaction, retention, check.", no_args_is_help=True)
 
 
@@ -69,19 +69,25 @@ def model_list(json: Json = False) -> None:
 
 
 @model.command("promote")
-def model_promote(version: str) -> None:
-    """Make a version the champion."""
+def model_promote(
+    version: str,
+    force: Annotated[
+        str | None, typer.Option("--force", metavar="REASON", help="Do not compare; the reason is kept.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make a version the champion if it is better than the one there is, on the same failures."""
     from serving.cli import model as command
 
-    command.promote(version)
+    command.promote(version, force=force, as_json=json)
 
 
 @model.command("rollback")
-def model_rollback() -> None:
+def model_rollback(reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
     """Make the previous champion the champion again."""
     from serving.cli import model as command
 
-    command.rollback()
+    command.rollback(reason=reason)
 
 
 @model.command("card")
@@ -90,6 +96,16 @@ def model_card(version: Annotated[str | None, typer.Argument()] = None) -> None:
     from serving.cli import model as command
 
     command.card(version)
+
+
+@model.command("watch")
+def model_watch(
+    days: Annotated[int, typer.Option(min=1, max=90, help="So many of the last days.")] = 7, json: Json = False
+) -> None:
+    """Drift since training, what alarms are worth before tickets tell, and whether to train again."""
+    from serving.cli import model_watch as command
+
+    command.run(days=days, as_json=json)
 
 
 @lake.command("stats")

@@ -1,4 +1,4 @@
-"""``forelight train``: learn from the lake, log to MLflow, register as champion."""
+"""``forelight train``: learn from the lake, log to MLflow, register."""
 
 import json
 from datetime import datetime
@@ -6,7 +6,8 @@ from datetime import datetime
 from rich.console import Console
 
 from ingest.lake import Lake
-from models.registry import CHAMPION, Registry
+from models.card import told
+from models.registry import CHALLENGER, CHAMPION, Registry
 from serving.cli.progress import step
 from serving.compute import Compute
 from serving.settings import Settings
@@ -29,13 +30,16 @@ def run(*, until: datetime | None, name: str, as_json: bool, compute: Compute = 
     with step("MLflow"):
         registry = Registry(settings.tracking_uri, settings.artifact_root, name)
         version = registry.log(artifact, {"healthy_module_weeks": artifact.policy.healthy_weeks})
-    answer = {"model": name, "version": version, "alias": CHAMPION, "artifact": artifact.version, **artifact.facts}
+        alias = CHAMPION if registry.alias(CHAMPION) == version else CHALLENGER
+    answer = {"model": name, "version": version, "alias": alias, "artifact": artifact.version, **told(artifact)}
     if as_json:
         print(json.dumps(answer, indent=2))  # noqa: T201 - the answer
         return
     console = Console()
     facts = artifact.facts
-    console.print(f"{name}@{CHAMPION} is version {version} ({artifact.version})", highlight=False)
+    console.print(f"{name}@{alias} is version {version} ({artifact.version})", highlight=False)
     console.print(f"learnt from {facts['failures']} failures on {facts['links']} links until {at:%Y-%m-%d %H:%M}Z")
+    if alias == CHALLENGER:
+        console.print(f"the champion scores on; forelight model promote {version} compares them", highlight=False)
     if artifact.policy.act is None:
         console.print(f"level act is unavailable: {artifact.policy.act_reason}")

@@ -1,11 +1,20 @@
 """The registry on a real MLflow over SQLite: versions, the champion, the way back, and no pickles."""
 
+import json
+import os
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+import time as time_module
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +24,7 @@ from features.pipeline import Block
 from ingest.errors import ModelError
 from models.artifact import Artifact
 from models.base import HORIZONS_H
-from models.registry import CHAMPION, Registry
+from models.registry import CHALLENGER, CHAMPION, Registry
 
 pytestmark = pytest.mark.slow  # MLflow takes seconds to import and to make its database
 
@@ -36,16 +45,16 @@ def _make_registry(store: Path) -> MakeRegistry:
 
 @pytest.fixture(name="logged", scope="module")
 def _logged(make_registry: MakeRegistry, artifact: Artifact) -> Registry:
-    """Three trainings, the last one is champion."""
+    """Three trainings, each promoted; the last one is champion."""
     registry = make_registry("logged")
     for days in range(3):
         trained = replace(artifact, trained_until=artifact.trained_until + timedelta(days=days), version=f"v{days}")
-        registry.log(trained, {"healthy_module_weeks": 10.0 + days})
+        registry.promote(registry.log(trained, {"healthy_module_weeks": 10.0 + days}), f"reason {days}", who="somebody")
     return registry
 
 
 class TestVersions:
-    def test_what_was_logged_last_is_champion(self, logged: Registry, artifact: Artifact) -> None:
+    def test_what_was_promoted_last_is_champion(self, logged: Registry, artifact: Artifact) -> None:
         champion = logged.champion()
 
         assert "v2" == champion.version
@@ -80,7 +89,7 @@ class TestVersions:
     def test_nothing_is_pickled(self, logged: Registry, store: Path) -> None:
         files = [file.name for file in (store / "mlartifacts").rglob("*") if file.is_file()]
 
-        assert {"hazard.txt", "fault.txt", "manifest.json", "MLmodel", "mlflow_model.py"} <= set(files)
+        assert {"fault.txt", "manifest.json", "MLmodel", "mlflow_model.py"} <= set(files)
         assert [] == [name for name in files if name.endswith((".pkl", ".pickle", ".joblib", ".cloudpickle"))]
 
 
@@ -97,11 +106,11 @@ class TestChampion:
         registry.log(replace(artifact, version="v0"), {})
         with pytest.raises(ModelError, match="there is no earlier champion of there and back to roll back to"):
             registry.rollback()
-        registry.log(replace(artifact, version="v1"), {})
+        registry.promote(registry.log(replace(artifact, version="v1"), {}), "better")
 
         assert "1" == registry.rollback()
         assert "v0" == registry.champion().version
-        registry.promote("2")
+        registry.promote("2", "better after all")
         assert "v1" == registry.champion().version
 
     def test_rolling_back_twice_does_not_swing_to_the_model_rolled_back_from(
@@ -110,7 +119,7 @@ class TestChampion:
         """What was just found to be bad must not come back by asking once more."""
         registry = make_registry("rollback")
         for i in range(2):
-            registry.log(replace(artifact, version=f"v{i}"), {})
+            registry.promote(registry.log(replace(artifact, version=f"v{i}"), {}), "better")
         registry.rollback()
 
         with pytest.raises(ModelError, match="no earlier champion"):
@@ -121,17 +130,64 @@ class TestChampion:
     def test_promoting_the_champion_changes_nothing(self, make_registry: MakeRegistry, artifact: Artifact) -> None:
         registry = make_registry("again")
         for i in range(2):
-            registry.log(replace(artifact, version=f"v{i}"), {})
+            registry.promote(registry.log(replace(artifact, version=f"v{i}"), {}), "better")
 
-        registry.promote("2")
+        registry.promote("2", "again")
 
         assert "1" == registry.rollback()
 
     def test_an_unknown_version_is_not_promoted(self, logged: Registry) -> None:
         with pytest.raises(ModelError, match="there is no version 9 of logged"):
-            logged.promote("9")
+            logged.promote("9", "better")
 
         assert "v2" == logged.champion().version
+
+
+class TestChallenger:
+    def test_a_training_does_not_replace_the_champion_that_scores(
+        self, make_registry: MakeRegistry, artifact: Artifact
+    ) -> None:
+        registry = make_registry("challenged")
+        for i in range(3):
+            registry.log(replace(artifact, version=f"v{i}"), {})
+
+        assert "v0" == registry.champion().version
+        assert [(CHALLENGER,), (), (CHAMPION,)] == [version.aliases for version in registry.versions()]
+
+    def test_one_that_is_promoted_challenges_no_more(self, make_registry: MakeRegistry, artifact: Artifact) -> None:
+        registry = make_registry("promoted")
+        for i in range(2):
+            registry.log(replace(artifact, version=f"v{i}"), {})
+
+        registry.promote("2", "it is better")
+
+        assert [(CHAMPION,), ("previous",)] == [version.aliases for version in registry.versions()]
+
+    def test_it_takes_the_place_of_a_champion_that_cannot_score(
+        self, make_registry: MakeRegistry, artifact: Artifact
+    ) -> None:
+        """As after an update of the features: there is nobody to compare with, and nobody scores."""
+        registry = make_registry("updated")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("features.pipeline.FeaturePipeline.fingerprint", "0123")
+            registry.log(replace(artifact, version="v0"), {})
+
+        registry.log(replace(artifact, version="v1"), {})
+
+        assert "v1" == registry.champion().version
+
+    def test_who_when_and_why_stay_with_the_version(self, make_registry: MakeRegistry, artifact: Artifact) -> None:
+        registry = make_registry("told")
+        for i in range(2):
+            registry.log(replace(artifact, version=f"v{i}"), {})
+        registry.promote("2", "a hunch", who="ada", forced=True)
+        registry.rollback("it cried wolf", "grace")
+
+        second, first = (version.tags for version in registry.versions())
+        assert ("a hunch", "ada", "true") == tuple(second[f"promoted_{name}"] for name in ("why", "by", "forced"))
+        assert ("it cried wolf", "grace") == (second["rolled_back_why"], second["rolled_back_by"])
+        assert ("rolled back from version 2", "grace") == (first["promoted_why"], first["promoted_by"])
+        assert second["promoted_at"] <= second["rolled_back_at"]
 
 
 class TestServed:
@@ -168,6 +224,79 @@ class TestServed:
         assert str(artifact.facts["failures"]) == run.data.params["failures"]
         assert str(artifact.policy.watch) == run.data.params["policy_watch"]
         assert "v2" == run.data.tags["forelight.version"]
+
+    def test_the_run_keeps_plots_and_card(self, logged: Registry, store: Path, artifact: Artifact) -> None:
+        """As `mlflow ui` shows them."""
+        import mlflow
+
+        run_id = logged.versions()[0].run_id
+        plots = {file.path for file in mlflow.artifacts.list_artifacts(run_id=run_id, artifact_path="plots")}
+        card = mlflow.artifacts.load_text(f"runs:/{run_id}/card.md")
+
+        assert {"plots/reliability.svg", "plots/importance.svg"} == plots
+        assert f"| failures | {artifact.facts['failures']} |" in card
+        assert card == mlflow.MlflowClient().get_model_version("logged", "3").description
+
+    def test_mlflow_models_serve_answers(self, logged: Registry, store: Path, artifact: Artifact, block: Block) -> None:
+        """The real server, in an environment of its own process; missing readings are null."""
+        port, time = np.nonzero(block.first)
+        rows = block.matrix(port[:4], time[:4])
+        assert np.isnan(rows).any()
+        data = [[None if np.isnan(value) else float(value) for value in row] for row in rows]
+
+        with _served(f"models:/logged@{CHAMPION}", f"sqlite:///{store / 'new' / 'mlflow.db'}") as url:
+            answer = _posted(url, {"dataframe_split": {"columns": list(artifact.model.names), "data": data}})
+
+        expected = artifact.model.predict(rows, artifact.model.names).risk
+        found = [[row[f"risk_{hours}h"] for hours in HORIZONS_H] for row in answer["predictions"]]
+        assert np.allclose(expected, found)
+
+
+@contextmanager
+def _served(model: str, tracking_uri: str) -> Iterator[str]:
+    """URL of `mlflow models serve` on a free port of loopback, up and running."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "mlflow", "models", "serve", "-m", model, "--env-manager", "local"]
+    env = {
+        **os.environ,
+        "MLFLOW_TRACKING_URI": tracking_uri,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(
+            [*command, "--host", "127.0.0.1", "--port", str(port)],
+            cwd=ROOT,
+            env=env,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/ping", server)
+            yield f"http://127.0.0.1:{port}/invocations"
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait(20)
+
+
+def _wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
+    for _ in range(240):
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+        except OSError:
+            assert server.poll() is None
+            time_module.sleep(0.5)
+        else:
+            return
+    pytest.fail("mlflow models serve did not come up in two minutes")
+
+
+def _posted(url: str, body: dict[str, Any]) -> dict[str, Any]:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
 
 
 def test_telemetry_is_off_before_mlflow_is_imported() -> None:

@@ -1,4 +1,4 @@
-"""``forelight train``: from the lake to a registered champion."""
+"""``forelight train``: from the lake to a registered model."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Console = Callable[..., Any]
 
 @pytest.mark.slow
 class TestTrain:
-    def test_a_training_becomes_the_champion(
+    def test_a_training_challenges_the_champion(
         self, console: Console, home_copy: Path, artifact: Artifact, train_until: datetime
     ) -> None:
         """Twenty minutes past the hour are left out, and the same history gives the same model."""
@@ -27,11 +27,11 @@ class TestTrain:
 
         assert 0 == ran.code, ran.err
         answer = json.loads(ran.out)
-        assert ("forelight", "2", "champion") == (answer["model"], answer["version"], answer["alias"])
+        assert ("forelight", "2", "challenger") == (answer["model"], answer["version"], answer["alias"])
         assert artifact.version == answer["artifact"]
         assert artifact.facts["failures"] == answer["failures"]
         listed = json.loads(console(home_copy, "model", "list", "--json").out)
-        assert [["champion"], ["previous"]] == [version["aliases"] for version in listed]
+        assert [["challenger"], ["champion"]] == [version["aliases"] for version in listed]
 
     def test_people_are_told_what_it_learnt_from_and_what_it_cannot_do(self, console: Console, home_copy: Path) -> None:
         """Until the newest hour where none is named, and under a name of its own."""
