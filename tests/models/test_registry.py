@@ -281,7 +281,7 @@ def _served(model: str, tracking_uri: str) -> Iterator[str]:
 
 
 def _wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
-    for _ in range(240):
+    for _ in range(480):
         try:
             urllib.request.urlopen(url, timeout=1).close()
         except OSError:
@@ -289,7 +289,7 @@ def _wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
             time_module.sleep(0.5)
         else:
             return
-    pytest.fail("mlflow models serve did not come up in two minutes")
+    pytest.fail("mlflow models serve did not come up in four minutes")
 
 
 def _posted(url: str, body: dict[str, Any]) -> dict[str, Any]:
