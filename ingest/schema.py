@@ -324,7 +324,7 @@ SCORES: Final = Table(
         ("serial", _S),
         ("status", _S),  # scored, or unknown (then risks are null and `reasons` says why)
         *((f"risk_{hours}h", _F) for hours in (6, 12, 24, 48, 96, 168)),  # P(failure of its link within)
-        ("failure_type", _S),  # most probable FailureType, given failure
+        ("failure_type", _S),  # most probable FailureType, given failure; null, as suspects, where risk is negligible
         ("type_probabilities", pa.struct([(str(kind), _F) for kind in FailureType])),
         ("suspect", _S),  # module, fiber or unknown
         ("suspect_device", _S),  # the suspect end

@@ -184,14 +184,8 @@ class Diagnoses:
         )
 
 
-def diagnoses(
-    artifact: Artifact,
-    block: Block,
-    ports: NDArray[np.int64],
-    time: int,
-    explained: NDArray[np.bool_] | None = None,
-) -> Diagnoses:
-    """As `diagnose_all`, for many ports at once; reasons are given of those to be explained, all where None."""
+def diagnoses(artifact: Artifact, block: Block, ports: NDArray[np.int64], time: int) -> Diagnoses:
+    """As `diagnose_all`, column by column."""
     model, rows = artifact.model, block.matrix(ports, np.full(ports.shape[0], time))
     seen = model.fault(rows).astype(np.float64)
     types, units = np.zeros((ports.shape[0], len(KINDS))), np.zeros((ports.shape[0], len(_UNITS)))
@@ -209,12 +203,5 @@ def diagnoses(
         np.array([suspect == "fiber" for suspect, _ in _UNITS])[best],
         np.array([here for _, here in _UNITS])[best],
         np.take_along_axis(units, best[:, None], axis=1)[:, 0],
-        _reasons(artifact, rows, explained),
+        reasons(model, rows),
     )
-
-
-def _reasons(artifact: Artifact, rows: Floats, explained: NDArray[np.bool_] | None) -> list[list[str]]:
-    if explained is None:
-        return reasons(artifact.model, rows)
-    said = iter(reasons(artifact.model, rows[explained]))
-    return [next(said) if wanted else [] for wanted in explained.tolist()]

@@ -216,7 +216,7 @@ class Transceiver(_Scored):
         dict[str, float | None],
         Field(description="P(failure of its link within), by horizon.", examples=[{"24h": 0.71, "168h": 0.93}]),
     ]
-    failure_type: str | None
+    failure_type: Annotated[str | None, Field(description="Null, as suspects are, where the risk is negligible.")]
     type_probabilities: Annotated[dict[str, float | None] | None, Field(description="Given failure.")]
     suspect: str | None
     suspect_device: str | None

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from features.cube import PORT
@@ -34,11 +33,13 @@ from serving.store import AlarmStore
 __all__ = ["Scoring", "score_fleet"]
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 PortName = tuple[str, str, str]
 
 _RISK: Final = f"risk_{ALARM_HORIZON_H}h"
 _NEGLIGIBLE: Final = 0.5
-"""Below this share of the risk at which alarms are raised it is not said why: explaining is slow, and nobody asks."""
+"""Below this share of the risk at which alarms are raised it is not said what would fail, where and why: that takes
+longer than the risk, and nobody asks."""
 _SILENT: Final = "no telemetry in the last six hours"
 
 
@@ -91,28 +92,27 @@ def score_fleet(
     if block is None or not block.present.any():
         msg = f"no module has sent telemetry in the six hours before {at.isoformat()}: there is nothing to score"
         raise ModelError(msg)
-    risks, spoken = link_risks(artifact, block), np.flatnonzero(block.present[:, 0])
-    standing = store.open_alarms()
-    found = diagnoses(artifact, block, spoken, 0, _explained(artifact, block, risks, spoken, standing))
-    scores = _scores(artifact, block, risks, found, fleet, at)
+    risks, standing = link_risks(artifact, block), store.open_alarms()
+    told = _told(artifact, block, risks, standing)
+    found = diagnoses(artifact, block, told, 0)
+    scores = _scores(artifact, block, risks, told, found, fleet, at)
     check()
     lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
     run = _run(scores, artifact, started, at)
-    place = {port: i for i, port in enumerate(spoken.tolist())}
+    place = {port: i for i, port in enumerate(told.tolist())}
     now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
     raised, updated, cleared, held = _decide(now, lake, standing)
     check()
     return Scoring(run, store.apply(run, raised, updated, cleared), held)
 
 
-def _explained(
-    artifact: Artifact, block: Block, risks: LinkRisks, spoken: NDArray[np.int64], standing: Sequence[AlarmRecord]
-) -> NDArray[np.bool_]:
-    """Of each port that speaks whether it is said why: its risk is not negligible, or an alarm stands on its link."""
+def _told(artifact: Artifact, block: Block, risks: LinkRisks, standing: Sequence[AlarmRecord]) -> Ints:
+    """The ports of which it is said what would fail: their risk is not negligible, or an alarm stands on their link."""
     high = risks.risk[:, HORIZONS_H.index(ALARM_HORIZON_H)] >= _NEGLIGIBLE * artifact.policy.watch
     links = block.history.links
     told = {links[port] for port in risks.port[high].tolist()} | {alarm.link_id for alarm in standing}
-    return np.array([links[port] in told for port in spoken.tolist()], np.bool_)
+    spoken = np.flatnonzero(block.present[:, 0])
+    return spoken[[links[port] in told for port in spoken.tolist()]]
 
 
 def _refuse(last: ScoreRun | None, artifact: Artifact, at: datetime) -> None:
@@ -225,50 +225,53 @@ def _renewed(before: AlarmRecord, now: Alarm) -> AlarmRecord:
 
 
 def _scores(
-    artifact: Artifact, block: Block, risks: LinkRisks, found: Diagnoses, fleet: Fleet, at: datetime
+    artifact: Artifact, block: Block, risks: LinkRisks, told: Ints, found: Diagnoses, fleet: Fleet, at: datetime
 ) -> pl.DataFrame:
     """A row of the table ``scores`` for every module known or heard."""
     schema = pl.from_arrow(SCORES.schema.empty_table()).schema  # type: ignore[union-attr]  # a table becomes a frame
-    scored = _scored(block, risks, found, at)
+    scored = _scored(block, risks, at).join(_diagnosed(block, told, found), on=PORT, how="left", maintain_order="left")
     silent = fleet.as_of(at).in_cages().select(*PORT, "serial").join(scored, on=PORT, how="anti", maintain_order="left")
-    silent = silent.with_columns(
-        status=pl.lit("unknown"), action=pl.lit(str(Action.NONE)), reasons=pl.lit([_SILENT], dtype=pl.List(pl.String))
-    )
+    silent = silent.with_columns(status=pl.lit("unknown"), reasons=pl.lit([_SILENT], dtype=pl.List(pl.String)))
     rows = pl.concat([scored, silent], how="diagonal_relaxed").with_columns(
-        time=pl.lit(at), received_at=pl.lit(datetime.now(UTC)), model_version=pl.lit(artifact.version)
+        pl.col("action").fill_null(str(Action.NONE)),
+        pl.col("reasons").fill_null(pl.lit([], dtype=pl.List(pl.String))),
+        time=pl.lit(at),
+        received_at=pl.lit(datetime.now(UTC)),
+        model_version=pl.lit(artifact.version),
     )
     return rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
-def _lists(words: list[list[str]]) -> pl.Series:
-    """As polars would make them one by one, at once."""
-    offsets = np.concatenate([[0], np.cumsum([len(said) for said in words], dtype=np.int32)])
-    flat = pa.array([word for said in words for word in said], pa.string())
-    return pl.Series(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat))
-
-
-def _scored(block: Block, risks: LinkRisks, found: Diagnoses, at: datetime) -> pl.DataFrame:
-    """Those of the modules that speak, in the order of the cube."""
+def _scored(block: Block, risks: LinkRisks, at: datetime) -> pl.DataFrame:
+    """Risks of those of the modules that speak, in the order of the cube."""
     spoken, history = np.flatnonzero(block.present[:, 0]), block.history
     of_link = {history.links[port]: i for i, port in enumerate(risks.port.tolist())}
     risk = risks.risk[[of_link[history.links[port]] for port in spoken.tolist()]]
     serials = pl.concat([history.table.frame["serial"], pl.Series([None], dtype=pl.String)])
-    suspects = [found.ends(i)[0] for i in range(spoken.size)]
-    nowhere = ("", None, None)
-    types = {kind: pl.lit(found.types[:, KINDS.index(kind)] if kind in KINDS else 0.0) for kind in FailureType}
-    return block.cube.ports[spoken].with_columns(
+    ports, nowhere = block.cube.ports[spoken], ("", ("", None, None))
+    far = [history.ends.get(name, nowhere)[1] or nowhere[1] for name in ports.iter_rows()]
+    return ports.with_columns(
         serials[history.installation[spoken, 0]].alias("serial"),
         pl.lit("scored").alias("status"),
         *(pl.Series(f"risk_{hours}h", risk[:, k]) for k, hours in enumerate(HORIZONS_H)),
+        pl.Series("peer_device", [device for _, device, _ in far], pl.String),
+        pl.Series("peer_interface", [interface for _, _, interface in far], pl.String),
+        pl.Series("data_age_s", at.timestamp() - block.cube.newest_s[spoken]),
+    )
+
+
+def _diagnosed(block: Block, told: Ints, found: Diagnoses) -> pl.DataFrame:
+    """What is said of those ports whose risk is not negligible."""
+    every = range(told.size)
+    suspects = [found.ends(i)[0] for i in every]
+    types = {kind: pl.lit(found.types[:, KINDS.index(kind)] if kind in KINDS else 0.0) for kind in FailureType}
+    return block.cube.ports[told].with_columns(
         pl.Series("failure_type", [str(KINDS[kind]) for kind in found.kind.tolist()], pl.String),
         pl.struct(p.alias(str(kind)) for kind, p in types.items()).alias("type_probabilities"),
-        pl.Series("suspect", [found.suspect(i) for i in range(spoken.size)], pl.String),
+        pl.Series("suspect", [found.suspect(i) for i in every], pl.String),
         pl.Series("suspect_device", [device for _, device, _ in suspects], pl.String),
         pl.Series("suspect_interface", [interface for _, _, interface in suspects], pl.String),
         pl.Series("suspect_probability", found.probability),
-        pl.Series("action", [str(found.action(i)) for i in range(spoken.size)], pl.String),
-        _lists(found.reasons).alias("reasons"),
-        pl.Series("peer_device", [(far or nowhere)[1] for far in found.far], pl.String),
-        pl.Series("peer_interface", [(far or nowhere)[2] for far in found.far], pl.String),
-        pl.Series("data_age_s", at.timestamp() - block.cube.newest_s[spoken]),
+        pl.Series("action", [str(found.action(i)) for i in every], pl.String),
+        pl.Series("reasons", found.reasons, pl.List(pl.String)),
     )

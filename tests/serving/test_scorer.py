@@ -94,19 +94,28 @@ class TestScores:
         assert ((risk >= 0) & (risk <= 1)).all()
         assert (risk[:, 1:] >= risk[:, :-1]).all()
 
-    def test_why_is_said_of_risks_that_are_not_negligible(self, live: Live, train_until: datetime) -> None:
+    def test_why_is_said_of_risks_that_are_not_negligible(
+        self, make_live: Callable[[], Live], train_until: datetime
+    ) -> None:
+        before, live = make_live(), make_live()
+        before.score(train_until)
+        highest = before.scores(train_until).select(pl.col(f"risk_{ALARM_HORIZON_H}h").max()).item()
+        live.artifact = replace(live.artifact, policy=replace(live.artifact.policy, watch=2 * highest))
         live.score(train_until)
 
         scored = live.scores(train_until).filter(pl.col("status") == "scored")
-        high = scored[f"risk_{ALARM_HORIZON_H}h"] >= live.artifact.policy.watch / 2
+        high = scored[f"risk_{ALARM_HORIZON_H}h"] >= highest
         assert 0 < high.sum() < scored.height
         assert (scored["reasons"].list.len() > 0).to_list() == high.to_list()
+        for column in ("failure_type", "type_probabilities", "suspect", "suspect_device"):
+            assert (~high).to_list() == scored[column].is_null().to_list()
+        assert {"none"} == set(scored.filter(~high)["action"])
 
     def test_a_score_says_what_is_wrong_where_and_what_to_do(self, live: Live, train_until: datetime) -> None:
         live.score(train_until)
 
-        rows = live.scores(train_until).filter(pl.col("status") == "scored").rows(named=True)
-        for row in rows:
+        rows = live.scores(train_until).filter(pl.col("reasons").list.len() > 0, pl.col("status") == "scored")
+        for row in rows.rows(named=True):
             types = row["type_probabilities"]
             ends = {(row["device"], row["interface"]), (row["peer_device"], row["peer_interface"])}
             assert pytest.approx(1.0, abs=1e-4) == sum(types.values())
