@@ -43,6 +43,8 @@ _PIECE: Final = timedelta(days=8)
 """Training looks at so many days at once: memory stays bounded however long the history."""
 _SPREAD_H: Final = 6
 """How risks are spread is told by every sixth hour."""
+_EARLY_H: Final = 30 * 24.0
+"""An alarm that stands so long before its failure is not false (design.md section 5): such hours set no threshold."""
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
 
 
@@ -54,7 +56,7 @@ class EveryHour:
         rows: shape (n, columns), as the hazard sees a link (`JointModel.link_view`).
         link: shape (n,), name of the link.
         hour: shape (n,), hours since the first.
-        healthy: shape (n,), whether an alarm then would be false.
+        healthy: shape (n,), whether an alarm then is known to be false: a week later nothing had failed.
         until_event_h: shape (n,), hours to the link's next failure, inf where none is known.
     """
 
@@ -171,12 +173,12 @@ def _times(lake: Lake, until: datetime) -> list[datetime]:
 
 def _every_hour(block: Block, known: Outcomes, piece: _Piece) -> EveryHour:
     port, time = np.nonzero(block.present if piece.each_end else block.first)
-    far = known.until_event_h[port, time] > HORIZONS_H[-1]
+    far = known.until_event_h[port, time] > _EARLY_H
     return EveryHour(
         piece.model.link_view(block.matrix(port, time)),
         np.array(block.history.links, object)[port],
         ((block.history.at_s[time] - piece.first.timestamp()) // 3600).astype(np.int64),
-        known.well[port, time] & far & (known.observed_h[port, time] >= 0),
+        known.well[port, time] & far & (known.observed_h[port, time] >= HORIZONS_H[-1]),
         np.where(known.well[port, time], known.until_event_h[port, time], np.inf).astype(np.float32),
     )
 
