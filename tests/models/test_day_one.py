@@ -18,7 +18,8 @@ def _risk(pipeline: FeaturePipeline, **values: float) -> Floats:
     row[0, [j for j, name in enumerate(pipeline.names) if "closing" in name]] = np.log10(3e-3)
     for name, value in values.items():
         row[0, pipeline.names.index(name)] = value
-    return ARTIFACT.model.risk(row)[0]
+    risk: Floats = ARTIFACT.model.risk(row)[0]
+    return risk
 
 
 def test_a_link_that_is_well_fails_as_links_do_that_nothing_is_known_of(pipeline: FeaturePipeline) -> None:

@@ -60,7 +60,7 @@ def _rows_of(rng: np.random.Generator, names: tuple[str, ...], *, told: bool) ->
         np.full(count, 500.0),
         np.ones(count, bool),
         np.full(count, 6.0),
-        number * 3600.0,
+        number.astype(np.float64) * 3600,
         pl.DataFrame({"site": ["x"] * count, "device": ["y"] * count, "interface": [str(i) for i in number]}),
     )
 
