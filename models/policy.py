@@ -83,6 +83,7 @@ class Policy:
         clear_below: an alarm ends when risk stays below this part of `watch`…
         clear_after_h: …for so long.
         expire_after_days: an alarm older than this has foretold nothing.
+        settle_h: so long after a repair or a swap none is raised: windows of a day still see what was mended.
         storm: new alarms on one device at one time beyond which they are held back: it is the device, not its optics.
         healthy_weeks: module-weeks the thresholds were read from.
     """
@@ -96,6 +97,7 @@ class Policy:
     clear_below: float = 0.4
     clear_after_h: int = 24
     expire_after_days: int = 21
+    settle_h: int = 24
     storm: int = 4
     healthy_weeks: float = 0.0
 
@@ -112,7 +114,8 @@ class Policy:
         """
         now = scores[-1]
         if standing is None:
-            level = None if busy else self._level(scores)
+            settling = touched_at is not None and now.time - touched_at < timedelta(hours=self.settle_h)
+            level = None if busy or settling else self._level(scores)
             return Change(Verb.RAISE, level) if level else None
         if touched_at is not None and touched_at > standing.raised_at:
             return Change(Verb.CLEAR, why="the link was repaired")

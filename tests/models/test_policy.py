@@ -105,6 +105,12 @@ class TestStanding:
     def test_a_repair_before_it_is_none_of_its_business(self) -> None:
         assert _decide(0.3, 0.3, standing=WATCH, touched_at=WATCH.raised_at) is None
 
+    @pytest.mark.parametrize(("hours", "raised"), [(1, False), (23, False), (25, True)])
+    def test_none_is_raised_while_windows_still_see_what_was_mended(self, hours: int, *, raised: bool) -> None:
+        found = _decide(0.9, 0.9, touched_at=NOW - timedelta(hours=hours))
+
+        assert raised == (found is not None)
+
     def test_it_ends_when_it_has_foretold_nothing_for_too_long(self) -> None:
         old = Standing(NOW - timedelta(days=21), "watch")
 
