@@ -118,9 +118,10 @@ class TestPeople:
         )
 
     def test_nothing_is_raised_while_a_ticket_is_open_at_either_end(self, run: Run, begin: datetime) -> None:
-        steps = run([0.3] * 10, tickets=self._ticket(begin, 0, 6))
+        """Nor in the day after it."""
+        steps = run([0.3] * 40, tickets=self._ticket(begin, 0, 6))
 
-        assert [("C0", "watch", 6, None)] == _told(steps, begin)
+        assert [("C0", "watch", 30, None)] == _told(steps, begin)
 
     def test_a_ticket_that_was_not_closed_is_open(self, run: Run, begin: datetime) -> None:
         assert [] == run([0.3] * 10, tickets=self._ticket(begin, 1, None)).alarms

@@ -76,7 +76,7 @@ def test_one_end_alone_has_nothing_of_the_far_end_or_the_link(partial: Partial) 
 def test_the_worse_end_speaks_for_the_link(partial: Partial, block: Block, train_until: datetime) -> None:
     """Whichever end is read first: with the two ends' readings exchanged the link has the same risk."""
     model = partial("one end alone")
-    policy = Policy(watch=1e-9, act=None, act_reason="", sure=1e-9, storm=1000)
+    policy = Policy(watch=1e-9, act=None, act_reason="", sure=1e-9, storm=1000, settle_h=0)
     walk = Walk(Artifact(model, policy, train_until, {}, "partial"), Work({}))
 
     Ablated(walk).feed(block)
