@@ -1,7 +1,6 @@
 """``forelight score``: the scheduled batch run, on the shared fleet and its champion."""
 
 import json
-import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -102,10 +101,12 @@ class TestErrors:
 
 
 class TestWithoutChampion:
-    def test_physics_scores_and_says_so(self, console: Console, untrained_home: Path, tmp_path: Path) -> None:
-        home = shutil.copytree(untrained_home, tmp_path / "home")
+    def test_physics_scores_and_says_so(self, console: Console, home_copy: Path, tmp_path: Path) -> None:
+        nothing = {
+            name: f"sqlite:///{tmp_path / name}.db" for name in ("MLFLOW_TRACKING_URI", "FORELIGHT_DATABASE_URL")
+        }
 
-        ran = console(home, "score", "--json")
+        ran = console(home_copy, "score", "--json", **nothing)
 
         assert 0 == ran.code, ran.err
         assert "no model forelight@champion: train one first (forelight train); scoring by physics alone" in ran.err

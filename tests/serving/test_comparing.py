@@ -110,6 +110,8 @@ def test_models_that_see_less_are_judged_on_the_same_failures(
     others = watchers.alarms(fleet, span[1], 1)
     ours = alarm_frame(walk.alarms)
     cards = judged(fleet_lake, fleet, ours, span, _silent, others=others)
-    assert ["forelight", "physics rule", *ABLATIONS] == [card.name for card in cards if not card.name.endswith(" act")]
+    assert ["forelight", "physics rule", "day one", *ABLATIONS] == [
+        card.name for card in cards if not card.name.endswith(" act")
+    ]
     assert 1 == len({card.failures for card in cards})
     assert all(card.alarms > 0 for card in cards if card.name in ABLATIONS)
