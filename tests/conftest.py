@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -51,6 +52,27 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     if STRICT and report.skipped:
         _fail(report)
     return report
+
+
+@pytest.fixture(name="disk_of")
+def _disk_of(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Gives a file system of its own of a size as mount takes it, which needs root."""
+    mounted: list[Path] = []
+
+    def disk_of(size: str) -> Path:
+        if os.geteuid() != 0 or shutil.which("mount") is None:
+            pytest.skip("a small tmpfs is mounted for this: needs root and mount")
+        folder = tmp_path / f"disk{len(mounted)}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("a small tmpfs is mounted for this, which is not allowed here")
+        mounted.append(folder)
+        return folder
+
+    yield disk_of
+    for folder in mounted:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.fixture(name="once", scope="session")

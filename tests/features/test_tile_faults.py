@@ -5,7 +5,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -81,17 +81,9 @@ def _assert_tiles(expected: Lake, lake: Lake) -> None:
 
 
 @pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> Iterator[Path]:
+def _small_disk(disk_of: Callable[[str], Path]) -> Path:
     """A file system of a megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small file system")
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False, capture_output=True)
-    if made.returncode:
-        pytest.skip("tmpfs cannot be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    return disk_of("1m")
 
 
 @pytest.mark.slow

@@ -246,19 +246,9 @@ def _device_of() -> type[EntityDevice]:
 
 
 @pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> Iterator[Path]:
+def _small_disk(disk_of: Callable[[str], Path]) -> Path:
     """A file system of 256 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"a small tmpfs needs root: {mounted.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+    return disk_of("256k")
 
 
 _PHY_SENSOR, _IF_X = "1.3.6.1.2.1.99.1.1.1", "1.3.6.1.2.1.31.1.1.1"

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -43,17 +43,9 @@ def _sensitive(artifact: Artifact) -> Artifact:
 
 
 @pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> Iterator[Path]:
+def _small_disk(disk_of: Callable[[str], Path]) -> Path:
     """A file system of 8 MB of its own."""
-    if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("a small tmpfs is mounted for this: needs root and mount")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("a small tmpfs is mounted for this, which is not allowed here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    return disk_of("8m")
 
 
 def test_a_run_on_a_disk_that_fills_up_is_made_up_for_by_the_next(

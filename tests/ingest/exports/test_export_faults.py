@@ -1,12 +1,10 @@
 """`forelight export` killed, and on full disks: there is a whole export or none, and the next run makes one."""
 
 import multiprocessing
-import os
 import random
 import shutil
-import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -89,17 +87,9 @@ def test_an_export_killed_anywhere_is_whole_or_not_there_and_the_next_run_makes_
 
 
 @pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> Iterator[Path]:
+def _small_disk(disk_of: Callable[[str], Path]) -> Path:
     """A file system of 1 MB of its own."""
-    if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("a small tmpfs is mounted for this: needs root and mount")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("a small tmpfs is mounted for this, which is not allowed here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    return disk_of("1m")
 
 
 @pytest.mark.slow

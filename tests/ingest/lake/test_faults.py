@@ -1,10 +1,8 @@
 """kill -9 and full disks in each step: what was acknowledged is there, once, and the lake is whole."""
 
-import os
 import random
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -90,19 +88,9 @@ def test_a_prune_killed_anywhere_drops_whole_days_and_no_file_that_is_read(
 
 
 @pytest.fixture(name="small_disk")
-def _small_disk(tmp_path: Path) -> Iterator[Path]:
+def _small_disk(disk_of: Callable[[str], Path]) -> Path:
     """A file system of 4 MB of its own."""
-    if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("a small tmpfs is mounted for this: needs root and mount")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("a small tmpfs is mounted for this, which is not allowed here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    return disk_of("4m")
 
 
 def fill(folder: Path, leave_bytes: int) -> Path:
