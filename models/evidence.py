@@ -19,10 +19,10 @@ _SHOWN: Final = 25
 
 
 def evidence(unseen: Unseen, model: JointModel, horizon_h: int) -> dict[str, Any]:
-    """What is kept in the manifest of how risks of unseen links came true, and what the trees lean on.
+    """What is kept in the manifest of how risks of unseen links came true, and what the score leans on.
 
     Args:
-        unseen: risks of links by boosters that had not seen them.
+        unseen: risks of links by scorers that had not seen them.
         model: fitted.
         horizon_h: of those risks.
     """
