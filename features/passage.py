@@ -131,7 +131,10 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What the worst lane goes in a day, as a share of what is left to its limit (log10): -1 is ten days to go."""
+    """What the worst lane goes in a day, as a share of what is left to its limit (log10): -1 is ten days to go.
+
+    Missing until the last repair is longer ago than what is compared.
+    """
 
     metric: str
     hours: int
@@ -147,7 +150,8 @@ class Closing:
     def values(self, look: Look) -> Floats:
         gone, left = _way(look, self.metric, _NOW_H)
         before, _ = _way(look, self.metric, _NOW_H, self.hours)
-        a_day = (gone - before) * np.float32(DAY_H / self.hours) / left
+        touched = look.history.since_touch_h[look.owner(_read(self.metric))] < self.hours + _NOW_H
+        a_day = np.where(touched, np.float32(np.nan), (gone - before) * np.float32(DAY_H / self.hours) / left)
         return look.worst(_read(self.metric), np.log10(np.clip(a_day, 3e-3, 30)).astype(np.float32), "max")
 
 

@@ -4,6 +4,7 @@ Each is a small frozen value that names its column and its direction; see `featu
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,12 @@ __all__ = ["Accelerating", "Dark", "Grown", "Missing", "Share", "VoltageDip"]
 Floats = NDArray[np.float32]
 
 
+_WINDOWS_H: Final = (72, 24, 6, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """Growth of a counter in the last hours (log1p)."""
+    """Growth of a counter in the last hours (log1p); after a repair in the longest shorter window that is newer."""
 
     counter: str
     hours: int
@@ -31,7 +35,13 @@ class Grown:
         return 1
 
     def values(self, look: Look) -> Floats:
-        return np.log1p(look.counted(self.counter, self.hours))
+        grown = look.counted(self.counter, self.hours)
+        shorter = [hours for hours in _WINDOWS_H if hours < self.hours]
+        since = look.history.since_touch_h
+        for longest, hours in zip((self.hours, *shorter), (*shorter, 0), strict=True):
+            newer = look.counted(self.counter, hours) if hours else np.float32(0)
+            grown = np.where(since < longest, newer, grown)
+        return np.log1p(grown)
 
 
 @dataclass(frozen=True, slots=True)

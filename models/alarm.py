@@ -1,7 +1,7 @@
 """An alarm as the model raises it: which link, which end, what will fail, when, and why."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -66,7 +66,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One alarm on one fault unit; the columns of the alarms CSV, and what the service shows besides."""
+    """One alarm on one fault unit; the columns of the alarms CSV, and what the service shows besides.
+
+    `act_at` is when it reached the level ``act``: at once, or on a later hour.
+    """
 
     alarm_id: str
     link_id: str
@@ -87,13 +90,14 @@ class Alarm:
     peer_interface: str | None = None
     serial: str | None = None
     reasons: tuple[str, ...] = ()
-    cleared_at: datetime | None = field(default=None)
+    act_at: datetime | None = None
+    cleared_at: datetime | None = None
 
 
 ALARM_COLUMNS: Final = pl.Schema(
     {
         **dict.fromkeys(("alarm_id", "site", "device", "interface", "suspect", "level"), pl.String()),
-        **dict.fromkeys(("raised_at", "cleared_at"), pl.Datetime("us", "UTC")),
+        **dict.fromkeys(("raised_at", "act_at", "cleared_at"), pl.Datetime("us", "UTC")),
         **dict.fromkeys(("risk_24h", "risk_168h"), pl.Float64()),
         **dict.fromkeys(("failure_type", "action"), pl.String()),
         **dict.fromkeys(("expected_from", "expected_to"), pl.Datetime("us", "UTC")),

@@ -14,7 +14,7 @@ from ingest.errors import ExportError
 __all__ = ["read_alarms"]
 
 _NEEDED: Final = ("device", "interface", "raised_at")
-_TIMES: Final = ("raised_at", "cleared_at")
+_TIMES: Final = ("raised_at", "act_at", "cleared_at")
 _RISKS: Final = ("risk_24h", "risk_168h", "risk")
 _TEXT: Final = ("alarm_id", "site", "device", "interface", "suspect", "level", "failure_type", "action")
 
@@ -22,9 +22,9 @@ _TEXT: Final = ("alarm_id", "site", "device", "interface", "suspect", "level", "
 def read_alarms(path: Path) -> pl.DataFrame:
     """The alarms of a CSV, as ``models.evaluate.judge`` takes them.
 
-    Needed are device, interface and raised_at; site is "default" where it is not said, cleared_at, level, suspect,
-    failure_type, action and a risk (risk_24h, risk_168h or risk, any number that rises with it) are used where they are
-    there, other columns are not. Times are ISO 8601 with zone.
+    Needed are device, interface and raised_at; site is "default" where it is not said, cleared_at, level, act_at
+    (when the level became act), suspect, failure_type, action and a risk (risk_24h, risk_168h or risk, any number that
+    rises with it) are used where they are there, other columns are not. Times are ISO 8601 with zone.
 
     Raises:
         ExportError: no such file, a needed column is not there, or a value is missing, no such time or no number;

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from features.fleet import Fleet
 from models.evaluate import Counts, counts
 from models.points import BudgetPoint
-from models.policy import persistent
+from models.policy import ALARM_HORIZON_H, persistent
 from models.risk_log import Risks, ports_frame
 
 __all__ = ["BUDGETS", "at_budgets", "curve_of_alarms", "curve_of_risks"]
@@ -26,14 +26,15 @@ BUDGETS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 _STEPS: Final = 32
 _NEED, _OF = 2, 3
+_CLEAR_BELOW: Final = 0.4
 _APART: Final = timedelta(hours=24)
-"""Crossings closer than this are one alarm: the hysteresis of the policy."""
+"""An alarm ends when the risk stays below such a part of the threshold for so long: the hysteresis of the policy."""
 
 Span = tuple[datetime, datetime]
 
 
 def curve_of_risks(
-    risks: Risks, events: pl.DataFrame, fleet: Fleet, span: Span, horizon_h: int = 168
+    risks: Risks, events: pl.DataFrame, fleet: Fleet, span: Span, horizon_h: int = ALARM_HORIZON_H
 ) -> list[BudgetPoint]:
     """The curve of risks scored hour by hour, two of three scores above the threshold raising an alarm.
 
@@ -44,7 +45,8 @@ def curve_of_risks(
         span: judged.
         horizon_h: which risk is compared with the threshold.
     """
-    level = persistent(risks.risk[horizon_h], _NEED, _OF)
+    risk = np.nan_to_num(risks.risk[horizon_h])
+    level = persistent(risk, _NEED, _OF)
     weeks = max(1, round((risks.times[-1] - risks.times[0]) / timedelta(weeks=1))) if risks.times else 1
     peaks = np.sort(np.concatenate([part.max(axis=1, initial=0.0) for part in np.array_split(level, weeks, axis=1)]))[
         ::-1
@@ -54,9 +56,11 @@ def curve_of_risks(
         return []
     ranks = np.unique(np.geomspace(1, peaks.size, _STEPS).astype(np.int64)) - 1
     ports = ports_frame(risks)
-    return _curve(
-        np.unique(peaks[ranks])[::-1], lambda limit: _crossings(level >= limit, risks, ports), events, fleet, span
-    )
+
+    def raised(limit: float) -> pl.DataFrame:
+        return _crossings(level >= limit, risk >= _CLEAR_BELOW * limit, risks, ports)
+
+    return _curve(np.unique(peaks[ranks])[::-1], raised, events, fleet, span)
 
 
 def curve_of_alarms(
@@ -111,17 +115,18 @@ def _point(limit: float, found: Counts) -> BudgetPoint:
     )
 
 
-def _crossings(above: NDArray[np.bool_], risks: Risks, ports: pl.DataFrame) -> pl.DataFrame:
-    """An alarm a run of hours above, runs closer than a day being one; it ends a day after its last hour above."""
+def _crossings(above: NDArray[np.bool_], holds: NDArray[np.bool_], risks: Risks, ports: pl.DataFrame) -> pl.DataFrame:
+    """An alarm from the first hour above, while hours that hold it lie within a day; it ends a day after the last."""
     at = np.array([time.timestamp() for time in risks.times])
-    link, column = np.nonzero(above)
-    first = np.ones(link.size, bool)
-    first[1:] = (link[1:] != link[:-1]) | (np.diff(at[column]) > _APART.total_seconds())
-    last = np.append(first[1:], [True])[: link.size]
-    cleared = at[column[last]] + _APART.total_seconds()
-    frame = ports[link[first]].with_columns(
-        raised_at=_times(at[column[first]]),
-        cleared_at=_times(cleared),
+    link, column = np.nonzero(holds | above)
+    begins = np.ones(link.size, bool)
+    begins[1:] = (link[1:] != link[:-1]) | (np.diff(at[column]) > _APART.total_seconds())
+    last = np.flatnonzero(np.append(begins[1:], [True])[: link.size])
+    crossed, first = np.unique(np.cumsum(begins)[above[link, column]] - 1, return_index=True)
+    raised = np.flatnonzero(above[link, column])[first]
+    frame = ports[link[raised]].with_columns(
+        raised_at=_times(at[column[raised]]),
+        cleared_at=_times(at[column[last[crossed]]] + _APART.total_seconds()),
     )
     over = pl.col("cleared_at") <= risks.times[-1]
     return frame.with_columns(cleared_at=pl.when(over).then("cleared_at"))

@@ -17,10 +17,10 @@ __all__ = ["VERSION", "day_one"]
 VERSION: Final = "day-one"
 """Stands in scores and alarms where a trained model's version does."""
 
-_WATCH: Final = 0.8
-"""Risk within a week that asks for attention [judgement]."""
-_SURE: Final = 0.95
-"""Risk that needs no second hour [judgement]."""
+_WATCH: Final = 0.24
+"""Risk within a day that asks for attention: 0.8 within a week [judgement]."""
+_SURE: Final = 0.44
+"""Risk within a day that needs no second hour: 0.95 within a week [judgement]."""
 
 
 def day_one() -> Artifact:

@@ -143,10 +143,12 @@ def counts(
 def judge_levels(
     alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet, *, start: datetime, end: datetime, name: str = "alarms"
 ) -> list[Scorecard]:
-    """A scorecard of all alarms and, where they have levels, one of those at level ``act`` alone."""
+    """A scorecard of all alarms and, where they have levels, one of those at level ``act``, from when they were."""
     cards = [judge(alarms, events, fleet, start=start, end=end, name=name)]
     if "level" in alarms.columns and alarms["level"].is_not_null().any():
         acts = alarms.filter(pl.col("level") == "act")
+        if "act_at" in acts.columns:
+            acts = acts.with_columns(raised_at=pl.coalesce("act_at", "raised_at"))
         cards.append(judge(acts, events, fleet, start=start, end=end, name=f"{name}, act"))
     return cards
 

@@ -19,15 +19,18 @@ __all__ = ["ALARM_HORIZON_H", "Change", "Policy", "Scored", "Standing", "Unseen"
 
 Floats = NDArray[np.float32]
 
-ALARM_HORIZON_H: Final = 168
-"""Alarms rest on the risk within a week: what the judge counts as right, and the steadiest of the horizons."""
+ALARM_HORIZON_H: Final = 24
+"""Alarms rest on the risk within a day. All horizons put links in the same order; within a week the risk of every link
+that is far gone is all but 1, in which one could not be told from another, nor `act` from `watch`."""
 WATCH_BUDGET: Final = 1.0
 """False alarms per 1,000 modules and week that `watch` may cost."""
 ACT_BUDGET: Final = 0.1
 """The same for `act`: what a drain may rest on."""
 _WEEK_H: Final = 168
+_LIFE_DAYS: Final = 21
+"""An alarm older than this has foretold nothing; until then a link that looks ill all the time costs one alarm."""
 _TAIL: Final = 50
-"""Highest healthy weeks that the tail beyond the data is read from."""
+"""Highest healthy peaks that the tail beyond the data is read from."""
 _ABOVE: Final = 1e-3
 """A threshold above every peak lies so far above the highest (log-odds), not at it."""
 _BEYOND: Final = 0.1
@@ -96,7 +99,7 @@ class Policy:
     of: int = 3
     clear_below: float = 0.4
     clear_after_h: int = 24
-    expire_after_days: int = 21
+    expire_after_days: int = _LIFE_DAYS
     settle_h: int = 24
     storm: int = 4
     healthy_weeks: float = 0.0
@@ -205,10 +208,10 @@ class Unseen:
         return float(self.healthy.sum()) / _WEEK_H * self.modules_per_link
 
     def peaks(self, level: Floats) -> Floats:
-        """Highest level of each healthy week of each link, descending: what false alarms are counted on."""
-        shown = np.where(self.healthy, np.nan_to_num(level), 0.0)
-        weeks = [shown[:, i : i + _WEEK_H].max(axis=1) for i in range(0, shown.shape[1], _WEEK_H)]
-        peaks = np.sort(np.concatenate(weeks))[::-1]
+        """Highest healthy level of each link in each life of an alarm, descending: what false alarms are counted on."""
+        shown, life_h = np.where(self.healthy, np.nan_to_num(level), 0.0), _LIFE_DAYS * 24
+        lives = [shown[:, i : i + life_h].max(axis=1) for i in range(0, shown.shape[1], life_h)]
+        peaks = np.sort(np.concatenate(lives))[::-1]
         return np.asarray(peaks[peaks > 0], np.float32)
 
 
@@ -244,7 +247,7 @@ def _crossed(peaks: Floats, allowed: float) -> float:
     scores = logit(np.clip(peaks.astype(np.float64), 1e-6, 1 - 1e-6))
     if allowed >= peaks.size:
         return float(expit(scores[-1]))
-    higher = scores[scores > scores[int(allowed)]]  # fewer than allowed where several weeks tie
+    higher = scores[scores > scores[int(allowed)]]  # fewer than allowed where several tie
     if higher.size:
         return float(expit(0.5 * (higher[-1] + scores[int(allowed)])))
     tail = scores[: min(_TAIL, peaks.size)]

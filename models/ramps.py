@@ -61,6 +61,8 @@ _DAY_ONE_CALM: Final = -8.5
 
 _PENALTY: Final = 0.3
 """Weight of the squares of the coefficients of standardised ramps, where one failure weighs one [judgement]."""
+_LEAST_SCALE: Final = 0.1
+"""A ramp that hardly any row has begun is penalised as if it were more common: what two failures showed is no law."""
 _ROUNDS: Final = 200
 
 
@@ -94,7 +96,7 @@ class RampModel:
             weight: shape (n,).
         """
         ramps = self._begun(rows)
-        scale = np.sqrt(np.average(ramps.astype(np.float64) ** 2, axis=0, weights=weight)) + 1e-3
+        scale = np.maximum(np.sqrt(np.average(ramps.astype(np.float64) ** 2, axis=0, weights=weight)), _LEAST_SCALE)
         design = np.column_stack([ramps / scale, np.ones(ramps.shape[0])]).astype(np.float64)
 
         def loss(coefficients: Floats64) -> tuple[float, Floats64]:

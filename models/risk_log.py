@@ -15,7 +15,7 @@ from models.base import HORIZONS_H
 __all__ = ["KEPT_H", "RiskLog", "Risks", "joined", "ports_frame"]
 
 KEPT_H: Final = (24, 168)
-"""Horizons that are kept: a day ahead, and the week that alarms rest on."""
+"""Horizons that are kept: a day ahead, which alarms rest on, and the week in which they may come true."""
 
 _COLUMNS: Final = [HORIZONS_H.index(hours) for hours in KEPT_H]
 Floats = NDArray[np.float32]

@@ -136,7 +136,7 @@ class Walk:
             if change.verb is Verb.RAISE:
                 raised[link] = (i, change.level)
             elif change.verb is Verb.LEVEL:
-                self._replace(link, level=change.level)
+                self._replace(link, level=change.level, act_at=at)
             else:
                 self._clear(link, at)
         ends = {link: ends_of(block, int(risks.port[i])) for link, (i, _) in raised.items()}
@@ -217,6 +217,7 @@ def make_alarm(
         suspect=found.suspect,
         level=level,
         raised_at=at,
+        act_at=at if level == "act" else None,
         risk_24h=round(float(risk[HORIZONS_H.index(24)]), 6),
         risk_168h=round(float(risk[-1]), 6),
         failure_type=found.failure_type,

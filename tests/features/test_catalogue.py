@@ -221,6 +221,30 @@ def test_growth_is_logged_and_unknown_where_nothing_is_counted(seen: Seen) -> No
     assert np.isnan(grown["flaps_6h"][1])
 
 
+def test_what_was_counted_before_a_repair_is_not_counted_after_it(seen: Seen) -> None:
+    """Swapped 30 hours ago after many flaps: the 72 h window sees what the 24 h window sees, and no speed is told."""
+    modules = [
+        {
+            "device": "leaf01",
+            "interface": f"Ethernet{i}",
+            "media": "400GBASE-DR4",
+            "rx_power_low_warn_dbm": -6.0,
+            "installed_at": DAY + timedelta(hours=HOURS - since),
+        }
+        for i, since in enumerate((30, 300))
+    ]
+    flaps = np.zeros((5, HOURS), np.float32)
+    flaps[:, -40], flaps[:, -10] = 7.0, 2.0
+    columns = ("flaps_24h", "flaps_72h", "rx_closing_24h")
+
+    found = seen(*columns, "rx_closing_66h", modules=modules, flaps=flaps, lane_rx_mean=_series(-2.0))
+
+    assert [math.log(3)] * 2 == pytest.approx([float(found[f"flaps_{hours}h"][0]) for hours in (24, 72)])
+    assert math.log(10) == pytest.approx(float(found["flaps_72h"][1]))
+    assert [True, False] == np.isnan(found["rx_closing_66h"][:2]).tolist()
+    assert [False, False] == np.isnan(found["rx_closing_24h"][:2]).tolist()
+
+
 def test_a_steady_rate_does_not_accelerate_however_great_it_is(seen: Seen) -> None:
     """The sums of a day and of a week are rounded to float32 each: their difference may even be negative."""
     counts = np.full((5, HOURS), 3.0, np.float32)

@@ -72,11 +72,25 @@ def test_one_score_above_is_not_enough(fleet: Fleet, events: pl.DataFrame) -> No
 
 def test_spells_less_than_a_day_apart_are_one_alarm(fleet: Fleet, events: pl.DataFrame) -> None:
     risks = _risks({5: (100, 110, 0.6)})
-    risks.risk[168][5, 120:125] = 0.6  # hours 110 and 120 are of the same day and of one alarm
+    risks.risk[24][5, 120:125] = 0.6  # hours 110 and 120 are of the same day and of one alarm
 
     point = next(point for point in curve_of_risks(risks, events, fleet, SPAN) if point.threshold > 0.5)
 
     assert pytest.approx(1000 / (2 * LINKS * 4)) == point.false_per_1000_module_weeks
+
+
+@pytest.mark.parametrize(("between", "alarms"), [(0.3, 1), (0.1, 2)])
+def test_an_alarm_stands_until_the_risk_is_far_below_its_threshold(
+    fleet: Fleet, events: pl.DataFrame, between: float, alarms: int
+) -> None:
+    """Four days lie between two spells of 0.6: at half of that risk the alarm holds, at a sixth it has ended."""
+    risks = _risks({5: (100, 110, 0.6)})
+    risks.risk[24][5, 110:205] = between
+    risks.risk[24][5, 205:210] = 0.6
+
+    point = next(point for point in curve_of_risks(risks, events, fleet, SPAN) if point.threshold > 0.5)
+
+    assert pytest.approx(alarms * 1000 / (2 * LINKS * 4)) == point.false_per_1000_module_weeks
 
 
 def test_at_a_budget_the_lowest_threshold_within_it_counts(fleet: Fleet, events: pl.DataFrame) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from features.pipeline import FeaturePipeline
 from models.base import FAULTS, HORIZONS_H
 from models.day_one import day_one
+from models.policy import ALARM_HORIZON_H
 
 ARTIFACT = day_one()
 Floats = NDArray[np.float32]
@@ -38,7 +39,7 @@ def test_a_link_that_is_well_fails_as_links_do_that_nothing_is_known_of(pipeline
     ],
 )
 def test_who_has_spent_most_of_the_way_is_alarmed_about(pipeline: FeaturePipeline, seen: dict[str, float]) -> None:
-    assert ARTIFACT.policy.watch < _risk(pipeline, **seen)[-1]
+    assert ARTIFACT.policy.watch < _risk(pipeline, **seen)[HORIZONS_H.index(ALARM_HORIZON_H)]
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,15 @@ class TestRates:
 
         assert [("model", 1), ("model, act", 0)] == [(card.name, _caught(card)[24]) for card in cards]
 
+    def test_an_alarm_acts_from_when_it_reached_that_level(self) -> None:
+        """Raised two days ahead, at ``act`` two hours ahead: nobody would have drained before."""
+        alarms = _frame((_alarm(FAILED - 2 * DAY, level="act", act_at=FAILED - 2 * HOUR),))
+        events = pl.DataFrame([_event()], schema=EVENT_SCHEMA)
+
+        watch, act = judge_levels(alarms, events, Fleet.from_frames(links=_links()), start=START, end=END)
+
+        assert (1, 0, 1) == (_caught(watch)[24], _caught(act)[24], _caught(act)[1])
+
 
 class TestAttribution:
     def _modules(self) -> pl.DataFrame:

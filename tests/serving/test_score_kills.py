@@ -18,6 +18,7 @@ import pytest
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
+from models.policy import ALARM_HORIZON_H
 from serving.alarms import AlarmRecord, Event
 from serving.scorer import score_fleet
 from serving.store import AlarmStore
@@ -75,9 +76,13 @@ class Home:
 
 
 @pytest.fixture(name="sensitive")
-def _sensitive(artifact: Artifact, tmp_path: Path) -> Artifact:
-    """The model with a policy that raises and clears many alarms, as saved to ``model``."""
-    policy = replace(artifact.policy, watch=0.5, sure=0.5, clear_below=0.9, clear_after_h=2, storm=10_000)
+def _sensitive(artifact: Artifact, fleet_lake: Lake, train_until: datetime, tmp_path: Path) -> Artifact:
+    """The model with a policy that raises and clears many alarms, as saved to ``model``: a third of links are above."""
+    home = Home(tmp_path / "before", fleet_lake, artifact)
+    home.score(train_until)
+    home.store.close()
+    watch = float(home.scores(train_until)[f"risk_{ALARM_HORIZON_H}h"].quantile(0.67) or 0.5)
+    policy = replace(artifact.policy, watch=watch, sure=watch, clear_below=0.99, clear_after_h=2, storm=10_000)
     replace(artifact, policy=policy).save(tmp_path / "model")
     return Artifact.load(tmp_path / "model")
 
