@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from features.pipeline import Block
 from ingest.schema import Action, FailureType
+from models.actions import Step, ranked
 from models.artifact import Artifact
-from models.base import ACTION_OF, FAULTS, HORIZONS_H
+from models.base import FAULTS, HORIZONS_H
 from models.explain import reasons
 
 __all__ = [
@@ -50,7 +51,7 @@ class Diagnosis:
         suspect: ``module``, ``fiber`` or ``unknown``.
         probability: of the suspect fault unit.
         end, peer: site, device, interface of the suspect end and of the other one (None where it is not known).
-        action: what usually cures it.
+        action: what to try first.
         reasons: in an operator's words, strongest first.
     """
 
@@ -167,8 +168,13 @@ class Diagnoses:
         return named if self.probability[i] >= _TOLD else "unknown"
 
     def action(self, i: int) -> Action:
-        """What usually cures it."""
-        return ACTION_OF.get(KINDS[self.kind[i]], Action.NONE)
+        """What to try first."""
+        steps = self.steps(i)
+        return steps[0].action if steps else Action.NONE
+
+    def steps(self, i: int) -> tuple[Step, ...]:
+        """What to try in turn."""
+        return ranked(dict(zip(KINDS, self.types[i].tolist(), strict=True)))
 
     def ends(self, i: int) -> tuple[PortName, PortName | None]:
         """The suspect end and the other one."""

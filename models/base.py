@@ -7,9 +7,9 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.schema import Action, FailureType
+from ingest.schema import FailureType
 
-__all__ = ["ACTION_OF", "FAULTS", "HORIZONS_H", "INTERVALS_H", "TURNED", "FailureModel", "Fault", "Prediction"]
+__all__ = ["FAULTS", "HORIZONS_H", "INTERVALS_H", "TURNED", "FailureModel", "Fault", "Prediction"]
 
 Floats = NDArray[np.float32]
 
@@ -52,16 +52,6 @@ FAULTS: Final = tuple(
 
 TURNED: Final = [FAULTS.index(fault.turned()) for fault in FAULTS]
 """Of each of `FAULTS` the place of the same fault seen from the other end."""
-
-ACTION_OF: Final = {
-    FailureType.LASER_DEGRADATION: Action.REPLACE_TRANSCEIVER,
-    FailureType.RECEIVER_DEGRADATION: Action.REPLACE_TRANSCEIVER,
-    FailureType.MODULE_ELECTRONICS: Action.REPLACE_TRANSCEIVER,
-    FailureType.CONTAMINATION: Action.CLEAN_CONNECTOR,
-    FailureType.FIBER_DAMAGE: Action.REPLACE_FIBER,
-    FailureType.LOOSE_SEATING: Action.RESEAT,
-}
-"""The action that usually cures a fault of each type (CorrOpt, SIGCOMM 2017, table of root causes)."""
 
 
 @dataclass(frozen=True, slots=True)

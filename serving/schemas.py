@@ -11,6 +11,7 @@ from serving.alarms import AlarmRecord, Event, Level, Status, Suspect
 from serving.queries import AlarmFilter
 
 __all__ = [
+    "ActionStep",
     "Alarm",
     "AlarmAnswer",
     "AlarmEvent",
@@ -204,6 +205,14 @@ class TransceiverAlarm(_Said):
     raised_at: datetime
 
 
+class ActionStep(_Said):
+    """One thing to try, if those before it did not cure."""
+
+    action: Action
+    cures: Annotated[float, Field(description="P(it cures), given that the steps before did not.")]
+    cost_h: Annotated[float, Field(description="Hours that trying it costs.")]
+
+
 class Transceiver(_Scored):
     """The latest score of one module; ``unknown`` is not healthy."""
 
@@ -222,7 +231,9 @@ class Transceiver(_Scored):
     suspect_device: str | None
     suspect_interface: str | None
     suspect_probability: float | None
-    action: str | None
+    action: Annotated[str | None, Field(description="What to try first.")]
+    actions: Annotated[list[ActionStep], Field(description="What to try in turn, for the least expected cost.")]
+    expected_cost_h: Annotated[float | None, Field(description="Hours that trying these costs in the mean.")]
     reasons: list[str]
     peer_device: str | None
     peer_interface: str | None

@@ -5,11 +5,13 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from ingest.schema import FailureType
+from models.actions import expected_cost_h, ranked
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.deps import FreshSnapshotDep, ServicesDep, reader
 from serving.errors import TransceiverNotFoundError
 from serving.problems import problem_responses
-from serving.schemas import Name, SiteQuery, Transceiver, TransceiverAlarm
+from serving.schemas import ActionStep, Name, SiteQuery, Transceiver, TransceiverAlarm
 
 __all__ = ["router"]
 
@@ -52,6 +54,7 @@ async def get_transceiver(
 
 def _transceiver(score: dict[str, Any], run: ScoreRun, alarm: AlarmRecord | None, now: datetime) -> Transceiver:
     age_then_s = score["data_age_s"]
+    steps = ranked({FailureType(kind): p for kind, p in (score["type_probabilities"] or {}).items() if p is not None})
     return Transceiver(
         scored_at=run.at,
         model_version=score["model_version"],
@@ -61,6 +64,8 @@ def _transceiver(score: dict[str, Any], run: ScoreRun, alarm: AlarmRecord | None
         status=score["status"],
         risks={name.removeprefix(_RISK): risk for name, risk in score.items() if name.startswith(_RISK)},
         reasons=score["reasons"] or [],
+        actions=[ActionStep(action=step.action, cures=step.cures, cost_h=step.cost_h) for step in steps],
+        expected_cost_h=expected_cost_h(steps) if steps else None,
         alarm=None if alarm is None else _alarm(alarm),
         data_age_s=None if age_then_s is None else max(age_then_s + (now - run.at).total_seconds(), 0.0),
         **{name: score[name] for name in _SAME},

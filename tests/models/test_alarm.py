@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from features.pipeline import Block
-from ingest.schema import Action, FailureType
+from ingest.schema import FailureType
+from models.actions import ranked
 from models.alarm import ALARM_COLUMNS, Alarm, Diagnosis, alarm_frame, alarm_id, diagnose_all, expected_window
 from models.alarm_file import read_alarms
 from models.artifact import Artifact
-from models.base import ACTION_OF, FAULTS, HORIZONS_H, Fault
+from models.base import FAULTS, HORIZONS_H, Fault
 from models.walk import LinkRisks, link_risks, make_alarm
 from serving.alarms import CSV_COLUMNS, AlarmRecord
 
@@ -89,8 +90,8 @@ class TestDiagnosis:
         assert block.present[:, 0].sum() == len(diagnoses)
         assert [] == [found for found in diagnoses if not np.isclose(1.0, sum(found.types.values()), atol=1e-4)]
 
-    def test_the_action_is_what_cures_the_type(self, diagnoses: list[Diagnosis]) -> None:
-        assert [ACTION_OF[found.failure_type] for found in diagnoses] == [found.action for found in diagnoses]
+    def test_the_action_is_what_to_try_first(self, diagnoses: list[Diagnosis]) -> None:
+        assert [ranked(found.types)[0].action for found in diagnoses] == [found.action for found in diagnoses]
 
     def test_the_type_is_one_that_the_suspect_can_have(self, diagnoses: list[Diagnosis]) -> None:
         """A module is not contaminated, and a fibre has no laser that wears out."""
@@ -118,13 +119,11 @@ class TestDiagnosis:
         assert [near.end for near, _ in both] == [far.end for _, far in both]
         assert [near.suspect for near, _ in both] == [far.suspect for _, far in both]
 
-    def test_faults_have_a_unit_and_an_action(self) -> None:
+    def test_faults_have_a_unit(self) -> None:
         assert {"fiber", "module"} == {fault.suspect for fault in FAULTS}
         assert {FailureType.CONTAMINATION, FailureType.FIBER_DAMAGE} == {
             fault.failure_type for fault in FAULTS if fault.suspect == "fiber"
         }
-        assert {fault.failure_type for fault in FAULTS} == set(ACTION_OF)
-        assert Action.NONE not in ACTION_OF.values()
 
 
 class TestMakeAlarm:
