@@ -98,11 +98,12 @@ class Alarm:
 ALARM_COLUMNS: Final = pl.Schema(
     {
         **dict.fromkeys(("alarm_id", "site", "device", "interface", "suspect", "level"), pl.String()),
-        **dict.fromkeys(("raised_at", "act_at", "cleared_at"), pl.Datetime("us", "UTC")),
+        **dict.fromkeys(("raised_at", "cleared_at"), pl.Datetime("us", "UTC")),
         **dict.fromkeys(("risk_24h", "risk_168h"), pl.Float64()),
         **dict.fromkeys(("failure_type", "action"), pl.String()),
         **dict.fromkeys(("expected_from", "expected_to"), pl.Datetime("us", "UTC")),
         **dict.fromkeys(("peer_device", "peer_interface", "model_version"), pl.String()),
+        "act_at": pl.Datetime("us", "UTC"),
     }
 )
 """The alarms CSV: ``forelight backtest --alarms`` writes it, ``forelight evaluate`` reads it."""

@@ -95,6 +95,7 @@ CSV_COLUMNS: Final = (
     "peer_device",
     "peer_interface",
     "model_version",
+    "act_at",
 )
 """Columns of an alarms CSV, as ``backtest`` and ``export`` write it and ``evaluate`` reads it."""
 
@@ -115,6 +116,7 @@ class AlarmRecord:
         serial: of the module in that cage, where known.
         risk_24h, risk_168h: calibrated P(failure within), 0 to 1.
         failure_type: most probable one, given failure.
+        act_at: when it reached the level ``act``.
         expected_from, expected_to: when the failure is expected.
         reasons: in an operator's words, strongest first.
     """
@@ -134,6 +136,7 @@ class AlarmRecord:
     expected_from: datetime | None
     expected_to: datetime | None
     model_version: str
+    act_at: datetime | None = None
     cleared_at: datetime | None = None
     serial: str | None = None
     peer_device: str | None = None
@@ -147,7 +150,7 @@ class AlarmRecord:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, kind(value))
-        for name in ("raised_at", "cleared_at", "expected_from", "expected_to"):
+        for name in ("raised_at", "act_at", "cleared_at", "expected_from", "expected_to"):
             _require_zone(name, getattr(self, name))
         for name in ("risk_24h", "risk_168h"):
             _require_probability(name, getattr(self, name))

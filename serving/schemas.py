@@ -108,6 +108,7 @@ _ALARM_EXAMPLE: Final[JsonDict] = {
     "peer_interface": "HundredGigE0/0/0/7",
     "affected_nodes": [],
     "raised_at": "2026-11-29T06:00:00Z",
+    "act_at": "2026-11-29T06:00:00Z",
     "cleared_at": None,
     "risk_24h": 0.71,
     "risk_168h": 0.93,
@@ -138,6 +139,7 @@ class Alarm(_Said):
     peer_interface: str | None
     affected_nodes: Annotated[list[str], Field(description="Servers on the link; empty where none is known.")]
     raised_at: datetime
+    act_at: Annotated[datetime | None, Field(description="When it reached the level `act`.")]
     cleared_at: datetime | None
     risk_24h: Annotated[float | None, Field(description="Calibrated P(failure within 24 h).")]
     risk_168h: float | None

@@ -221,7 +221,7 @@ def _renewed(before: AlarmRecord, now: Alarm) -> AlarmRecord:
     """What stands, with the risk, the diagnosis and the window of now."""
     kept = {name: getattr(before, name) for name in ("alarm_id", "raised_at", "status", "cleared_at")}
     values = {field.name: getattr(now, field.name) for field in fields(Alarm)}
-    return AlarmRecord(**{**values, **kept})
+    return AlarmRecord(**{**values, **kept, "act_at": before.act_at or now.act_at})
 
 
 def _scores(

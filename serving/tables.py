@@ -80,6 +80,7 @@ alarms: Final = Table(
     Column("level", String(20), nullable=False),
     Column("status", String(20), nullable=False),
     Column("raised_at", UtcTime, nullable=False),
+    Column("act_at", UtcTime),
     Column("cleared_at", UtcTime),
     Column("risk_24h", Float),
     Column("risk_168h", Float),

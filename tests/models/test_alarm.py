@@ -158,9 +158,10 @@ class TestMakeAlarm:
 
 class TestFile:
     def test_the_columns_are_those_of_the_design_and_of_the_store(self) -> None:
+        """And when an alarm reached ``act``, without which its level could not be judged."""
         said = (
             "alarm_id, site, device, interface, suspect, level, raised_at, cleared_at, risk_24h, risk_168h, "
-            "failure_type, action, expected_from, expected_to, peer_device, peer_interface, model_version"
+            "failure_type, action, expected_from, expected_to, peer_device, peer_interface, model_version, act_at"
         )
 
         assert tuple(said.split(", ")) == tuple(ALARM_COLUMNS)

@@ -53,6 +53,7 @@ class TestList:
             "peer_interface": "Ethernet1",
             "affected_nodes": [],
             "raised_at": "2026-11-29T11:00:00Z",
+            "act_at": None,
             "cleared_at": None,
             "risk_24h": 0.5,
             "risk_168h": 0.75,
