@@ -43,8 +43,6 @@ _PIECE: Final = timedelta(days=8)
 """Training looks at so many days at once: memory stays bounded however long the history."""
 _SPREAD_H: Final = 6
 """How risks are spread is told by every sixth hour."""
-_EARLY_H: Final = 30 * 24.0
-"""An alarm that stands so long before its failure is not false (design.md section 5): such hours set no threshold."""
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
 
 
@@ -173,7 +171,7 @@ def _times(lake: Lake, until: datetime) -> list[datetime]:
 
 def _every_hour(block: Block, known: Outcomes, piece: _Piece) -> EveryHour:
     port, time = np.nonzero(block.present if piece.each_end else block.first)
-    far = known.until_event_h[port, time] > _EARLY_H
+    far = known.until_event_h[port, time] > HORIZONS_H[-1]
     return EveryHour(
         piece.model.link_view(block.matrix(port, time)),
         np.array(block.history.links, object)[port],
