@@ -236,12 +236,12 @@ class Hazard:
 
 
 def about_to_fail(data: RiskSet) -> tuple[Bools, Floats64]:
-    """Which rows lead to a failure within a week, and what each row weighs: 0 where neither that nor well."""
-    fails: Bools = data.until_event_h <= HORIZONS_H[-1]
+    """Which rows lead to a failure within a week or a rescue from it, and what each weighs: 0 if not well either."""
+    fails: Bools = data.leads > 0
     weight = np.where(~fails & (data.observed_h >= _CALM_H), data.weight * _CALM_WEIGHT, 0.0)
     if fails.any():
         _, event, count = np.unique(data.event[fails], return_inverse=True, return_counts=True)
-        weight[fails] = 1.0 / count[event]
+        weight[fails] = data.leads[fails] / count[event]
     return fails, weight
 
 

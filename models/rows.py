@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features.labels import UNSEEN_AFTER
+from features.labels import UNSEEN_AFTER, Verdict
 from features.pipeline import Block
 from models.base import INTERVALS_H
 
@@ -30,8 +30,10 @@ class Outcomes:
 
     Attributes:
         link: shape (ports,), number of the link, the same in every block of one call.
-        until_event_h: shape (ports, times), hours to the link's next counted failure, inf where none is known.
-        event: shape (ports, times), row of that failure in ``events``, -1 where none.
+        until_event_h: shape (ports, times), hours to the link's next counted failure, inf where none is known or where
+            it was rescued before.
+        event: shape (ports, times), row of that failure or rescue in ``events``, -1 where none.
+        leads: shape (ports, times), how much of a failure follows within a week: 1, or of a rescue what the bench says.
         observed_h: shape (ports, times), hours for which the link is known to have been observed.
         well: shape (ports, times), False where nothing counts (failed, in repair, maintenance, before a planned swap).
     """
@@ -39,6 +41,7 @@ class Outcomes:
     link: Ints
     until_event_h: Floats64
     event: Ints
+    leads: Floats64
     observed_h: Floats64
     well: Bools
 
@@ -57,13 +60,16 @@ def outcomes(block: Block, events: pl.DataFrame, censored: pl.DataFrame, until: 
     numbers = {name: i for i, name in enumerate(dict.fromkeys(links))}
     link = np.array([numbers[name] for name in links], np.int64)
     shape = (len(numbers), at_s.shape[0])
-    wait, which = np.full(shape, np.inf), np.full(shape, -1, np.int64)
-    counted = events.with_row_index("row").filter(pl.col("verdict") == "counted").sort("failed_at", descending=True)
-    for name, failed, row in counted.select("link_id", "failed_at", "row").iter_rows():
+    wait, which, leads = np.full(shape, np.inf), np.full(shape, -1, np.int64), np.zeros(shape)
+    turns = events.with_row_index("row").filter(pl.col("weight") > 0).sort("failed_at", descending=True)
+    columns = ("link_id", "failed_at", "row", "verdict", "weight")
+    for name, failed, row, verdict, weight in turns.select(columns).iter_rows():
         if (i := numbers.get(name)) is not None:
             before = at_s < failed.timestamp()
-            wait[i, before] = (failed.timestamp() - at_s[before]) / 3600.0
+            hours = (failed.timestamp() - at_s[before]) / 3600.0
+            wait[i, before] = hours if verdict == Verdict.COUNTED else np.inf
             which[i, before] = row
+            leads[i, before] = np.where(hours <= INTERVALS_H[-1][1], weight, 0.0)
     well = np.ones(shape, bool)
     seen = np.repeat((((until - TICKET_LAG).timestamp() - at_s) / 3600.0)[None, :], shape[0], axis=0)
     for name, start, end, reason in censored.select("link_id", "start", "end", "reason").iter_rows():
@@ -74,7 +80,7 @@ def outcomes(block: Block, events: pl.DataFrame, censored: pl.DataFrame, until: 
         if reason in UNSEEN_AFTER:
             left = (start.timestamp() - at_s) / 3600.0
             seen[i] = np.where(left > 0, np.minimum(seen[i], left), seen[i])
-    return Outcomes(link, wait[link], which[link], seen[link], well[link])
+    return Outcomes(link, wait[link], which[link], leads[link], seen[link], well[link])
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class RiskSet:
     Attributes:
         rows: shape (n, columns).
         link: shape (n,), name of each row's link: folds are made of links.
-        until_event_h, event, observed_h: as in `Outcomes`.
+        until_event_h, event, leads, observed_h: as in `Outcomes`.
         first: shape (n,), True for one end of each link and time: what concerns the link is counted once.
         weight: shape (n,), how many hourly rows of its kind a row stands for.
         time_s: shape (n,), seconds since 1970.
@@ -95,6 +101,7 @@ class RiskSet:
     link: NDArray[np.object_]
     until_event_h: Floats64
     event: Ints
+    leads: Floats64
     observed_h: Floats64
     first: Bools
     weight: Floats64
@@ -103,7 +110,7 @@ class RiskSet:
 
     def take(self, which: Ints, rows: Floats | None = None) -> "RiskSet":
         """Some of the rows, in the order asked for; with other columns where `rows` is given, a row for each taken."""
-        arrays = ("link", "until_event_h", "event", "observed_h", "first", "weight", "time_s")
+        arrays = ("link", "until_event_h", "event", "leads", "observed_h", "first", "weight", "time_s")
         taken = {name: getattr(self, name)[which] for name in arrays}
         return RiskSet(self.rows[which] if rows is None else rows, **taken, place=self.place[which])
 
@@ -146,6 +153,7 @@ def risk_set(block: Block, known: Outcomes) -> RiskSet:
         names[port],
         known.until_event_h[port, time],
         known.event[port, time],
+        known.leads[port, time],
         known.observed_h[port, time],
         block.first[port, time],
         weight,
@@ -157,7 +165,7 @@ def risk_set(block: Block, known: Outcomes) -> RiskSet:
 def stack(parts: Iterable[RiskSet]) -> RiskSet:
     """Several sets as one."""
     sets = list(parts)
-    arrays = ("rows", "link", "until_event_h", "event", "observed_h", "first", "weight", "time_s")
+    arrays = ("rows", "link", "until_event_h", "event", "leads", "observed_h", "first", "weight", "time_s")
     return RiskSet(
         **{name: np.concatenate([getattr(part, name) for part in sets]) for name in arrays},
         place=pl.concat([part.place for part in sets]),

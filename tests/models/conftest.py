@@ -100,6 +100,7 @@ def _make_events() -> MakeFrame:
                 "failed_at": BEGIN + timedelta(hours=hours),
                 "opened_at": BEGIN + timedelta(hours=hours + 1),
                 "verdict": verdict,
+                "weight": {"counted": 1.0, "rescued": 0.5}.get(verdict, 0.0),
             }
             for i, (link, hours, verdict) in enumerate(events)
         ]

@@ -34,7 +34,7 @@ def _both_ends(block: Block) -> tuple[Floats, Floats]:
 
 
 def _of_links(data: RiskSet, chosen: NDArray[np.bool_]) -> RiskSet:
-    arrays = ("rows", "link", "until_event_h", "event", "observed_h", "first", "weight", "time_s")
+    arrays = ("rows", "link", "until_event_h", "event", "leads", "observed_h", "first", "weight", "time_s")
     return replace(data, **{name: getattr(data, name)[chosen] for name in arrays}, place=data.place.filter(chosen))
 
 
@@ -57,6 +57,7 @@ def _rows_of(rng: np.random.Generator, names: tuple[str, ...], *, told: bool) ->
         np.array([f"link{i}" for i in number], object),
         np.where(fails, 20.0, np.inf),
         np.where(fails, number, -1),
+        fails.astype(np.float64),
         np.full(count, 500.0),
         np.ones(count, bool),
         np.full(count, 6.0),
@@ -214,6 +215,14 @@ class TestFit:
         each = [weight[fails & (once.event == event)].sum() for event in set(once.event[fails])]
         assert 1 < len(each)
         assert [1.0] * len(each) == pytest.approx(each)
+
+    def test_a_rescue_weighs_what_the_bench_says(self, data: TrainingData) -> None:
+        once = data.rows.take(np.flatnonzero(data.rows.first))
+        rescued = replace(once, leads=once.leads * 0.5)
+
+        assert about_to_fail(once)[1].sum() > about_to_fail(rescued)[1].sum()
+        fails, weight = about_to_fail(rescued)
+        assert pytest.approx(0.5 * len(set(rescued.event[fails]))) == weight[fails].sum()
 
     def test_trees_are_kept_only_where_unseen_links_are_better_foretold(self) -> None:
         """Whether a link fails hangs on a column without ramps."""

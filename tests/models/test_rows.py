@@ -51,6 +51,21 @@ def test_what_is_not_counted_is_no_event_but_keeps_its_row(
     assert (known.event[0, 20:] == -1).all()
 
 
+def test_who_was_rescued_led_to_half_a_failure_and_has_no_time_of_it(
+    make_block: MakeBlock, make_events: MakeFrame, make_censored: MakeFrame, begin: datetime
+) -> None:
+    """The module was taken out at hour 200 on an alarm and never tested; the link failed for good at hour 390."""
+    events = make_events(("C0", 390.0, "counted"), ("C0", 200.0, "rescued"))
+    out = make_censored(("C0", 200.0, 250.0, "rescued"))
+
+    known = outcomes(make_block(hours=300), events, out, begin + timedelta(hours=500))
+
+    assert [0.0, 0.5, 0.5, 0.0, 1.0] == [known.leads[0, t] for t in (31, 32, 199, 200, 250)]
+    assert [1, 1, 0] == [known.event[0, t] for t in (0, 199, 200)]
+    assert np.isinf(known.until_event_h[0, :200]).all()
+    assert [1.0, 190.0] == [known.observed_h[0, 199], known.until_event_h[0, 200]]
+
+
 def test_of_two_failures_the_next_one_counts(
     make_block: MakeBlock, make_events: MakeFrame, make_censored: MakeFrame, begin: datetime
 ) -> None:
@@ -103,6 +118,7 @@ def _row(until_event_h: float, observed_h: float) -> RiskSet:
         np.array(["C0"], object),
         until_event_h * one,
         np.zeros(1, np.int64),
+        one * (until_event_h <= WEEK_H),
         observed_h * one,
         np.ones(1, np.bool_),
         one,
