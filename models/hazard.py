@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold
 from ingest.errors import ModelError
 from models import boosting
 from models.base import HORIZONS_H, INTERVALS_H
-from models.ramps import RampModel
+from models.ramps import Hold, RampModel
 from models.rows import RiskSet
 
 __all__ = ["Hazard", "Scorer", "about_to_fail"]
@@ -74,6 +74,7 @@ class Hazard:
         rounds: most rounds of trees; fewer, or none, where links not seen before are no better foretold.
         folds: folds of links whose out-of-fold scores choose the trees, calibrate, and set the alarm thresholds.
         seed: of folds and trees.
+        hold: how hard the coefficients of ramps are held at 0.
         scorer_: fitted on all links; None before `fit`.
         floor_, slope_, offset_: shape (intervals,), calibration: a part fails without any warning, logit floor; of
             the rest logit h = slope * score + offset.
@@ -86,6 +87,7 @@ class Hazard:
     rounds: int = 120
     folds: int = 3
     seed: int = 7
+    hold: Hold = field(default_factory=Hold)
     scorer_: Scorer | None = field(default=None, init=False)
     floor_: Floats64 = field(default_factory=lambda: np.log(_LENGTH_H * _SUDDEN_AN_HOUR), init=False)
     slope_: Floats64 = field(default_factory=lambda: np.ones(len(INTERVALS_H)), init=False)
@@ -112,7 +114,7 @@ class Hazard:
             kfold = GroupKFold(folds, shuffle=True, random_state=self.seed)
             splits = list(kfold.split(data.rows, groups=data.link))
             parts = [train[weight[train] > 0] for train, _ in splits]
-            ramps = [RampModel(self.names, self.signs).fit(data.rows[p], fails[p], weight[p]) for p in parts]
+            ramps = [self._ramps().fit(data.rows[p], fails[p], weight[p]) for p in parts]
             unseen = [test for _, test in splits]
             rounds, trees = self._trees(data.rows, fails, weight, parts, ramps, unseen)
             held_out = np.zeros(data.rows.shape[0])
@@ -121,7 +123,7 @@ class Hazard:
                 held_out[new] = scorer.score(data.rows[new])
                 self.out_of_fold_.append((frozenset(data.link[new]), scorer))
             self._calibrate(data, held_out)
-        ramp = RampModel(self.names, self.signs).fit(data.rows[known], fails[known], weight[known])
+        ramp = self._ramps().fit(data.rows[known], fails[known], weight[known])
         tree = self._boost(data.rows[known], fails[known], weight[known], ramp, rounds) if rounds else None
         self.scorer_ = Scorer(ramp, tree)
         self._weigh(data.rows[fails], weight[fails])
@@ -168,6 +170,9 @@ class Hazard:
             msg = "this model has not been fitted"
             raise ModelError(msg)
         return self.scorer_
+
+    def _ramps(self) -> RampModel:
+        return RampModel(self.names, self.signs, self.hold)
 
     def _trees(
         self,

@@ -5,8 +5,8 @@ the same risk. The fault is learnt from rows before failures only, seen from bot
 link swaps the answer.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -17,7 +17,9 @@ from models import boosting
 from models.base import Prediction
 from models.fault import FaultModel
 from models.hazard import Hazard
+from models.ramps import Hold
 from models.rows import RiskSet
+from models.tuning import Search, search
 
 __all__ = ["JointModel"]
 
@@ -44,12 +46,13 @@ class JointModel:
     fault_rounds: int = 60
     folds: int = 3
     seed: int = 7
+    hold: Hold = field(default_factory=Hold)
     hazard_: Hazard = field(init=False)
     fault_: FaultModel = field(init=False)
 
     def __post_init__(self) -> None:
         signs = tuple(sign for _, _, sign in self._pairs)
-        self.hazard_ = Hazard(self.link_names, signs, self.rounds, self.folds, self.seed)
+        self.hazard_ = Hazard(self.link_names, signs, self.rounds, self.folds, self.seed, self.hold)
         self.fault_ = FaultModel(self.names, self._turned, self.fault_rounds)
 
     def fit(self, data: RiskSet, fault: Ints) -> Self:
@@ -62,10 +65,19 @@ class JointModel:
         Raises:
             ModelError: no failure was seen.
         """
-        once = np.flatnonzero(data.first)
-        self.hazard_.fit(data.take(once, self.link_view(data.rows[once])))
+        self.hazard_.fit(self.of_links(data))
         self.fault_.fit(data, fault)
         return self
+
+    def tuned(self, data: RiskSet, trials: int, progress: Callable[[float], None]) -> tuple["JointModel", Search]:
+        """An unfitted model with the setting that foretells best, and what was tried; see `models.tuning`."""
+        found = search(self.of_links(data), self.link_names, self.hazard_.signs, trials, progress, self.seed, self.hold)
+        return replace(self, hold=found.chosen), found
+
+    def of_links(self, data: RiskSet) -> RiskSet:
+        """One row a link and time, with the columns of `link_view`."""
+        once = np.flatnonzero(data.first)
+        return data.take(once, self.link_view(data.rows[once]))
 
     def predict(self, rows: Floats, names: Sequence[str]) -> Prediction:
         """Risks and faults of feature rows; see `models.base.FailureModel`."""

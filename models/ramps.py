@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-__all__ = ["DAY_ONE", "RAMPS", "RampModel"]
+__all__ = ["DAY_ONE", "RAMPS", "Hold", "RampModel"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -59,11 +59,21 @@ days, makes it likelier than not to fail within a week, on whatever scale it sho
 _DAY_ONE_CALM: Final = -8.5
 """Log-odds of failing within a week where no ramp has begun: 1 % a year (optics reference 2.4)."""
 
-_PENALTY: Final = 0.3
-"""Weight of the squares of the coefficients of standardised ramps, where one failure weighs one [judgement]."""
-_LEAST_SCALE: Final = 0.1
-"""A ramp that hardly any row has begun is penalised as if it were more common: what two failures showed is no law."""
 _ROUNDS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """How hard coefficients are held at 0: what a ramp adds must be worth it [judgement; `models.tuning` searches].
+
+    Attributes:
+        penalty: weight of the squares of the coefficients of standardised ramps, where one failure weighs one.
+        least_scale: a ramp that hardly any row has begun is penalised as if its root mean square were this: what two
+            failures showed is no law.
+    """
+
+    penalty: float = 0.3
+    least_scale: float = 0.1
 
 
 @dataclass
@@ -73,12 +83,14 @@ class RampModel:
     Attributes:
         names: of the columns that it is given, in order; those without ramps, and ramps without a column, are left out.
         signs: of each column, whether risk rises (+1) or falls (-1) with it.
+        hold: how hard coefficients are held at 0.
         weight_: shape (ramps,), what each ramp adds to the log-odds for each of its units.
         intercept_: log-odds where no ramp has begun.
     """
 
     names: tuple[str, ...]
     signs: tuple[int, ...]
+    hold: Hold = field(default_factory=Hold)
     weight_: Floats64 = field(default_factory=lambda: np.zeros(0), init=False)
     intercept_: float = field(default=0.0, init=False)
 
@@ -96,16 +108,17 @@ class RampModel:
             weight: shape (n,).
         """
         ramps = self._begun(rows)
-        scale = np.maximum(np.sqrt(np.average(ramps.astype(np.float64) ** 2, axis=0, weights=weight)), _LEAST_SCALE)
+        common = np.sqrt(np.average(ramps.astype(np.float64) ** 2, axis=0, weights=weight))
+        scale, penalty = np.maximum(common, self.hold.least_scale), self.hold.penalty
         design = np.column_stack([ramps / scale, np.ones(ramps.shape[0])]).astype(np.float64)
 
         def loss(coefficients: Floats64) -> tuple[float, Floats64]:
             score = design @ coefficients
             slack = weight * (expit(score) - fails)
             gradient = design.T @ slack
-            gradient[:-1] += _PENALTY * coefficients[:-1]
+            gradient[:-1] += penalty * coefficients[:-1]
             fit = weight @ (np.logaddexp(0, score) - fails * score)
-            return float(fit + 0.5 * _PENALTY * (coefficients[:-1] ** 2).sum()), gradient
+            return float(fit + 0.5 * penalty * (coefficients[:-1] ** 2).sum()), gradient
 
         start = np.zeros(design.shape[1])
         start[-1] = -5.0

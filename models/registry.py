@@ -7,7 +7,7 @@ MLflow keeps is code of this project plus those files: no pickle is written or r
 import logging
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from ingest.errors import ModelError
 from models.artifact import Artifact
 from models.card import model_card
 from models.evidence import evidence_metrics, evidence_plots
+from models.train import TUNING
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import: off the network it stalls for 20 s
 
@@ -94,6 +95,7 @@ class Registry:
                 mlflow.log_metrics(evidence_metrics(found))
                 for name, svg in evidence_plots(found).items():
                     mlflow.log_text(svg, f"plots/{name}")
+            self._log_trials(artifact.facts.get(TUNING, {}).get("trials", []))
             for name, path in (files or {}).items():
                 mlflow.log_artifact(str(path), artifact_path=name)
             card = model_card(artifact, metrics)
@@ -119,6 +121,13 @@ class Registry:
         else:
             self.promote(number, "no champion could score")
         return number
+
+    def _log_trials(self, trials: Sequence[Mapping[str, float]]) -> None:
+        """Each setting that was tried as a run below the training's."""
+        for number, trial in enumerate(trials):
+            with self._mlflow.start_run(experiment_id=self._experiment(), run_name=f"trial {number}", nested=True):
+                self._mlflow.log_params({name: value for name, value in trial.items() if name != "loss"})
+                self._mlflow.log_metric("loss", trial["loss"])
 
     def _experiment(self) -> str:
         found = self._client.get_experiment_by_name(_EXPERIMENT)

@@ -41,6 +41,8 @@ WARM_UP: Final = timedelta(days=2)
 """The first days of telemetry have no past to be compared with."""
 _PIECE: Final = timedelta(days=8)
 """Training looks at so many days at once: memory stays bounded however long the history."""
+TUNING: Final = "tuning"
+"""Where a model's facts tell what was tried."""
 _SPREAD_H: Final = 6
 """How risks are spread is told by every sixth hour."""
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
@@ -223,6 +225,7 @@ def train(
     *,
     model: JointModel | None = None,
     each_end: bool = False,
+    tune: int = 0,
 ) -> Artifact:
     """A model and its policy from everything that was known at `until`.
 
@@ -233,13 +236,14 @@ def train(
         engine: where features are computed; this process where not given.
         model: unfitted; the joint model of all columns where not given.
         each_end: the model judges each end of a link by itself.
+        tune: settings to try; 0: the usual one.
 
     Raises:
         ModelError: too little telemetry or no failure before `until`.
     """
     model = model or _joint()
     data = training_data(lake, until, lambda done: progress("features", done), engine, model, each_end)
-    return learn(data, until, model, progress)
+    return learn(data, until, model, progress, tune)
 
 
 def learn(
@@ -247,9 +251,13 @@ def learn(
     until: datetime,
     model: JointModel | None = None,
     progress: Callable[[str, float], None] = lambda _step, _done: None,
+    tune: int = 0,
 ) -> Artifact:
     """A model and its policy from rows at hand, all of them or a fold's; else as `train`."""
-    model = model or _joint()
+    model, tuning = model or _joint(), {}
+    if tune:
+        model, found = model.tuned(data.rows, tune, lambda done: progress("tuning", done))
+        tuning = {TUNING: found.to_dict()}
     progress("model", 0.0)
     model.fit(data.rows, data.fault)
     progress("model", 1.0)
@@ -258,6 +266,7 @@ def learn(
     progress("alarm policy", 1.0)
     facts = {
         **_facts(data, policy),
+        **tuning,
         "unseen_links": evidence(unseen, model, ALARM_HORIZON_H),
         REFERENCE: _reference(data, model, policy),
     }

@@ -44,7 +44,7 @@ def fresh_tiles(lake: Lake, step: Step, compute: Compute = Compute()) -> None:  
         update_tiles(lake, progress=progress, engine=engine)
 
 
-def trained(lake: Lake, until: datetime, step: Step, compute: Compute | None = None) -> Artifact:
+def trained(lake: Lake, until: datetime, step: Step, compute: Compute | None = None, tune: int = 0) -> Artifact:
     """A model of everything known at `until`; tiles are up to date.
 
     Args:
@@ -52,12 +52,21 @@ def trained(lake: Lake, until: datetime, step: Step, compute: Compute | None = N
         until: whole hour.
         step: shows progress.
         compute: where features are computed; this process where not given.
+        tune: settings to try; 0: the usual one.
 
     Raises:
         ModelError: too little telemetry, or no failure to learn from.
     """
     with step(f"training until {until:%Y-%m-%d %H:%M}Z") as progress:
         rows = sum(file.rows for file in lake.files(LANE_SAMPLES, until=until)) if compute else 0
-        shares = {"features": (0.0, 0.7), "model": (0.7, 0.25), "alarm policy": (0.95, 0.05)}
+        learnt = 0.5 if tune else 0.7
+        shares = {
+            "features": (0.0, learnt),
+            "tuning": (learnt, 0.7 - learnt),
+            "model": (0.7, 0.25),
+            "alarm policy": (0.95, 0.05),
+        }
         with (compute or Compute()).engine(rows) as engine:
-            return train(lake, until, lambda name, done: progress(shares[name][0] + shares[name][1] * done), engine)
+            return train(
+                lake, until, lambda name, done: progress(shares[name][0] + shares[name][1] * done), engine, tune=tune
+            )

@@ -121,6 +121,9 @@ def _compute(dask: str | None, memory: int | None) -> "Compute":
 def train(
     until: Time = None,
     name: Annotated[str, typer.Option(help="Registered model name.")] = "forelight",
+    tune: Annotated[
+        int, typer.Option(min=0, max=1000, help="Settings to try on later times and other links; 0: the usual one.")
+    ] = 0,
     dask: Dask = None,
     memory: Memory = None,
     json: Json = False,
@@ -128,7 +131,7 @@ def train(
     """Train on the lake up to a time, log to MLflow, register: as challenger where there is a champion."""
     from serving.cli import train as command
 
-    command.run(until=until, name=name, as_json=json, compute=_compute(dask, memory))
+    command.run(until=until, name=name, as_json=json, compute=_compute(dask, memory), tune=tune)
 
 
 @app.command()

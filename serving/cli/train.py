@@ -8,6 +8,7 @@ from rich.console import Console
 from ingest.lake import Lake
 from models.card import told
 from models.registry import CHALLENGER, CHAMPION, Registry
+from models.train import TUNING
 from serving.cli.progress import step
 from serving.compute import Compute
 from serving.settings import Settings
@@ -16,7 +17,14 @@ from serving.training import fresh_tiles, newest_hour, trained
 __all__ = ["run"]
 
 
-def run(*, until: datetime | None, name: str, as_json: bool, compute: Compute = Compute()) -> None:  # noqa: B008 - a frozen value
+def run(
+    *,
+    until: datetime | None,
+    name: str,
+    as_json: bool,
+    compute: Compute = Compute(),  # noqa: B008 - a frozen value
+    tune: int = 0,
+) -> None:
     """Train on what was known at a time, now where none is given.
 
     Raises:
@@ -26,7 +34,7 @@ def run(*, until: datetime | None, name: str, as_json: bool, compute: Compute = 
     lake = Lake(settings.lake_uri)
     at = (until or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
     fresh_tiles(lake, step, compute)
-    artifact = trained(lake, at, step, compute)
+    artifact = trained(lake, at, step, compute, tune)
     with step("MLflow"):
         registry = Registry(settings.tracking_uri, settings.artifact_root, name)
         version = registry.log(artifact, {"healthy_module_weeks": artifact.policy.healthy_weeks})
@@ -39,6 +47,9 @@ def run(*, until: datetime | None, name: str, as_json: bool, compute: Compute = 
     facts = artifact.facts
     console.print(f"{name}@{alias} is version {version} ({artifact.version})", highlight=False)
     console.print(f"learnt from {facts['failures']} failures on {facts['links']} links until {at:%Y-%m-%d %H:%M}Z")
+    if TUNING in facts:
+        chosen = ", ".join(f"{name} {value:.3g}" for name, value in facts[TUNING]["chosen"].items())
+        console.print(f"of {len(facts[TUNING]['trials'])} settings tried: {chosen}", highlight=False)
     if alias == CHALLENGER:
         console.print(f"the champion scores on; forelight model promote {version} compares them", highlight=False)
     if artifact.policy.act is None:

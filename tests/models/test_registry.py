@@ -225,6 +225,23 @@ class TestServed:
         assert str(artifact.policy.watch) == run.data.params["policy_watch"]
         assert "v2" == run.data.tags["forelight.version"]
 
+    def test_each_setting_that_was_tried_is_a_run_below(self, make_registry: MakeRegistry, artifact: Artifact) -> None:
+        import mlflow
+
+        trials = [{"penalty": 0.3, "least_scale": 0.1, "loss": 2.5}, {"penalty": 1.0, "least_scale": 0.2, "loss": 2.25}]
+        registry = make_registry("tuned")
+        tuned = replace(artifact, facts={**artifact.facts, "tuning": {"trials": trials, "chosen": trials[1]}})
+
+        registry.log(tuned, {})
+
+        parent = registry.versions()[0].run_id
+        below = mlflow.search_runs(
+            search_all_experiments=True, filter_string=f"tags.mlflow.parentRunId = '{parent}'", output_format="list"
+        )
+        assert {("0.3", 2.5), ("1.0", 2.25)} == {
+            (run.data.params["penalty"], run.data.metrics["loss"]) for run in below
+        }
+
     def test_the_run_keeps_plots_and_card(self, logged: Registry, store: Path, artifact: Artifact) -> None:
         """As `mlflow ui` shows them."""
         import mlflow

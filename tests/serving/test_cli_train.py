@@ -43,6 +43,12 @@ class TestTrain:
         assert "level act is unavailable" in ran.out
         assert all(step in ran.err for step in ("tiles", "training until 2024-03-19 00:00Z", "MLflow"))
 
+    def test_settings_are_tried_where_asked(self, console: Console, home_copy: Path) -> None:
+        ran = console(home_copy, "train", "--tune", "2")
+
+        assert 0 == ran.code, ran.err
+        assert "of 2 settings tried: penalty 0.3, least_scale 0.1" in ran.out
+
 
 class TestErrors:
     def test_an_empty_lake(self, console: Console, tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def _partial(data: TrainingData) -> Partial:
     def fit(name: str) -> PartialModel:
         if name not in made:
             kept = frozenset(column for column in PIPELINE.own_names if ABLATIONS[name](column))
-            rounds = {"rounds": 12, "fault_rounds": 4, "folds": 2}
-            made[name] = PartialModel(PIPELINE.names, PIPELINE.signs, kept=kept, **rounds).fit(data.rows, data.fault)
+            model = PartialModel(PIPELINE.names, PIPELINE.signs, rounds=12, fault_rounds=4, folds=2, kept=kept)
+            made[name] = model.fit(data.rows, data.fault)
         return made[name]
 
     return fit
