@@ -1,12 +1,12 @@
 """Tiles as dense arrays: one row a lane or port, one column an hour or day; what had been received by a time only."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import polars as pl
@@ -20,12 +20,14 @@ from features.dense import PORT, Placed, arrange, placed
 from features.tile_maker import KERNEL
 from features.tile_tables import COUNTERS, LANE_TILES, PORT_TILES
 from ingest.lake import Lake
+from ingest.lake.delta import DataFile
 from ingest.schema import Table
 
 __all__ = ["CARRY_H", "HOUR", "PORT", "Cube", "LakeTiles", "hour_index"]
 
 HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
@@ -99,10 +101,18 @@ class LakeTiles:
     Attributes:
         lake: where they are.
         devices: names from the first on and before the second, None where there is no such bound; all by default.
+        files: by table what is read, see `pinned`; the newest version at each reading where not given.
     """
 
     lake: Lake
     devices: tuple[str | None, str | None] = (None, None)
+    files: Mapping[str, Sequence[DataFile]] | None = None
+
+    def pinned(self, at: datetime, reach: timedelta, days: int) -> "LakeTiles":
+        """The same as the lake is now, for one time: whoever reads some devices of it sees one version of all."""
+        since = min(_midnight(at) - _DAY * days, at - reach - HOUR * CARRY_H)
+        tables = (LANE_TILES, PORT_TILES, LANE_DAYS, PORT_DAYS)
+        return replace(self, files={table.name: self.lake.files(table, since=since, until=at) for table in tables})
 
     def cubes(
         self, at: Sequence[datetime], reach: timedelta, days: int | None = None
@@ -154,8 +164,10 @@ class LakeTiles:
     def _read(
         self, table: Table, since: datetime, until: datetime, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        kernel = KERNEL if table.time == "hour" else DAY_KERNEL
-        tiles = self.lake.scan(table, since=since, until=until).filter(pl.col("kernel") == kernel)
+        time = str(table.time)
+        kernel = KERNEL if time == "hour" else DAY_KERNEL
+        files = None if self.files is None else self.files[table.name]
+        tiles = self.lake.scan(table, since=since, until=until, files=files).filter(pl.col("kernel") == kernel)
         first, end = self.devices
         if first is not None:
             tiles = tiles.filter(pl.col("device") >= first)
@@ -164,7 +176,8 @@ class LakeTiles:
         if columns is None:
             columns = [name for name in table.schema.names if name not in {*table.key, "received_at", "kernel"}]
         serials = [name for name in columns if name in {"serial", "serial_first", "serial_last"}]
-        tiles = tiles.select(*table.key, "received_at", *columns)
+        late = (pl.col("received_at") > pl.col(time) + _wait(time)).alias("late")
+        tiles = tiles.select(*table.key, "received_at", *columns, late)
         return tiles.with_columns(pl.col(*PORT, *serials).cast(pl.Categorical)).collect()
 
 
@@ -172,47 +185,48 @@ def _midnight(time: datetime) -> datetime:
     return time.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _is_late(tiles: pl.DataFrame) -> pl.Expr:
-    """Whether a tile came later than it could have been asked for."""
-    if "hour" in tiles.columns:
-        return pl.col("received_at") > pl.col("hour") + HOUR
-    return pl.col("received_at") > pl.col("time") + _DAY + MADE_AFTER
+def _wait(time: str) -> timedelta:
+    """From the beginning of a tile, by the name of its column, until it is first asked for."""
+    return HOUR if time == "hour" else _DAY + MADE_AFTER
 
 
 def _segments(at: Sequence[datetime], tables: Sequence[pl.DataFrame]) -> Iterator[list[datetime]]:
     """The times, cut wherever late tiles arrived between two of them."""
-    receipts = sorted({t for table in tables for t in table.filter(_is_late(table))["received_at"].unique().to_list()})
+    receipts = sorted({t for table in tables for t in table.filter("late")["received_at"].unique().to_list()})
     for _, group in groupby(at, lambda time: bisect_right(receipts, time)):
         yield list(group)
 
 
 def _known(tiles: pl.DataFrame, group: Sequence[datetime]) -> pl.DataFrame:
     """Tiles before the last of the times that were received by the first."""
-    known = ~_is_late(tiles) | (pl.col("received_at") <= group[0])
-    due = pl.col("hour") + HOUR if "hour" in tiles.columns else pl.col("time") + _DAY + MADE_AFTER
-    kept = tiles.select((due <= group[-1]) & known).to_series()
-    return tiles if kept.all() else tiles.filter(kept)
+    time = "hour" if "hour" in tiles.columns else "time"
+    wait = _wait(time)
+    newest = cast("datetime | None", tiles[time].max())
+    if newest is None or (newest + wait <= group[-1] and not tiles["late"].any()):
+        return tiles
+    return tiles.filter(pl.col(time) + wait <= group[-1], ~pl.col("late") | (pl.col("received_at") <= group[0]))
 
 
 def _hours_of(tiles: pl.DataFrame, start: int) -> Ints:
-    hours: Ints = (tiles["hour"].dt.epoch("s") // 3600).to_numpy() - start
+    hours: Ints = tiles["hour"].to_physical().to_numpy() // (HOUR // _MICROSECOND) - start
     return hours
 
 
 def _cube(since: datetime, first_day: datetime, until: datetime, tables: list[pl.DataFrame]) -> Cube:
     """Tables: of hours of lanes and ports, and, where days are asked for, of days of lanes and ports."""
     lanes, ports, *days = tables
-    first = pl.concat([lanes.select("hour"), ports.select("hour")]).select(pl.col("hour").dt.epoch("s").min()).item()
-    start = hour_index(since) if first is None else max(hour_index(since), first // 3600)  # before it all is empty
+    told = pl.concat([tiles.select(pl.col("hour").min()) for tiles in (lanes, ports)])["hour"].min()
+    first = None if told is None else hour_index(cast("datetime", told))
+    start = hour_index(since) if first is None else max(hour_index(since), first)  # before it all is empty
     names = arrange([lanes, *days[:1]], [ports, *days[1:]])
     end = hour_index(until)
     of_lanes = placed(lanes, names.lane_rows[0], _hours_of(lanes, start), (names.lanes.height, end - start))
     # Counters grow from readings before the first hour.
-    before = 0 if first is None else min(CARRY_H, start - min(first // 3600, start))
+    before = 0 if first is None else min(CARRY_H, start - min(first, start))
     of_ports = placed(
         ports, names.port_rows[0], _hours_of(ports, start - before), (names.ports.height, end - start + before)
     )
-    told = dense_days(days[0], days[1], names, hour_index(first_day) // 24, end // 24) if days else no_days()
+    whole = dense_days(days[0], days[1], names, hour_index(first_day) // 24, end // 24) if days else no_days()
     return Cube(
         start,
         names.ports,
@@ -220,7 +234,7 @@ def _cube(since: datetime, first_day: datetime, until: datetime, tables: list[pl
         {c: of_lanes.dense(c) for c in _LANE_COLUMNS},
         {name: np.ascontiguousarray(values[:, before:]) for name, values in _states(of_ports).items()},
         np.ascontiguousarray(of_ports.codes("serial")[:, before:]),
-        told,
+        whole,
     )
 
 

@@ -16,7 +16,7 @@ from ingest.schema import LINKS, MAINTENANCE, MODULES, REPAIRS, TICKETS, Table
 if TYPE_CHECKING:
     from ingest.lake import Lake
 
-__all__ = ["COPPER_KINDS", "PORT", "Fleet", "is_copper", "polars_schema"]
+__all__ = ["COPPER_KINDS", "PORT", "Fleet", "is_copper", "polars_schema", "port_name"]
 
 PORT: Final = ("site", "device", "interface")
 """What names a cage in every table."""
@@ -68,11 +68,15 @@ def _until(at: datetime, when: str, *columns: str) -> list[pl.Expr]:
     return [pl.when(pl.col(when) <= at).then(pl.col(name)).alias(name) for name in columns]
 
 
-def _port_name(end: str) -> pl.Expr:
-    """``device:interface``, with the site in front where it is not the default one."""
-    site, device, interface = (pl.col(f"{end}_{name}") for name in PORT)
-    prefix = pl.when(site == "default").then(pl.lit("")).otherwise(pl.concat_str(site, pl.lit("/")))
-    return pl.concat_str(prefix, device, pl.lit(":"), interface)
+def port_name(prefix: str = "") -> pl.Expr:
+    """``device:interface``, with the site in front where it is not the default one.
+
+    Args:
+        prefix: of the columns site, device, interface.
+    """
+    site, device, interface = (pl.col(f"{prefix}{name}") for name in PORT)
+    where = pl.when(site == "default").then(pl.lit("")).otherwise(pl.concat_str(site, pl.lit("/")))
+    return pl.concat_str(where, device, pl.lit(":"), interface)
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Fleet:
 
 def _pair() -> pl.Expr:
     """A link by its two ports, in one order."""
-    a, z = _port_name("a"), _port_name("z")
+    a, z = port_name("a_"), port_name("z_")
     return pl.when(a < z).then(pl.concat_str(a, pl.lit("--"), z)).otherwise(pl.concat_str(z, pl.lit("--"), a))
 
 
@@ -170,7 +174,7 @@ def _believed(links: pl.DataFrame) -> pl.DataFrame:
     LLDP's rows that a file contradicts are cut to the time before it or after it; what never stood is left out.
     """
     rows = links.with_row_index("row").with_columns(pair=_pair(), told=pl.col("source").fill_null("file") == "lldp")
-    ports = pl.concat(rows.with_columns(port=_port_name(end)) for end in "az")
+    ports = pl.concat(rows.with_columns(port=port_name(f"{end}_")) for end in "az")
     filed = ports.filter(~pl.col("told")).select("port", filed="pair", since="valid_from", until="valid_to")
     met = (
         ports.filter("told")
@@ -208,7 +212,7 @@ def _distinct(links: pl.DataFrame) -> pl.DataFrame:
     rank = pl.col("source").replace_strict(_RANK, default=0)
     named = _believed(links).with_columns(pair=_pair(), rank=rank)
     distinct = (
-        named.filter(_port_name("a") != _port_name("z"))
+        named.filter(port_name("a_") != port_name("z_"))
         .sort("rank", "valid_from", nulls_last=False)
         .group_by("pair", maintain_order=True)
         .agg(pl.col(f"{end}_{name}").first() for end in "az" for name in PORT)
@@ -247,7 +251,7 @@ def _alone(ports: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFra
     """Ports in no link, each a link of its own named after the port."""
     named = ports.select(*PORT, *(pl.col(name).alias(f"a_{name}") for name in PORT))
     return (
-        named.with_columns(link_id=_port_name("a"), end=pl.lit("a"))
+        named.with_columns(link_id=port_name("a_"), end=pl.lit("a"))
         .with_columns(pl.lit(None).alias(name) for name in schema if name not in {"link_id", "end", *PORT})
         .select(pl.col(name).cast(kind) for name, kind in schema.items())
     )

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from features.cube import PORT, Cube
-from features.fleet import Fleet
+from features.fleet import Fleet, port_name
 from features.physics import Installations, installation_table
 
 __all__ = ["History"]
@@ -24,10 +24,15 @@ PortName = tuple[str, str, str]
 _NEIGHBOUR_TOUCH: Final = timedelta(hours=48)
 _LONG_AGO_H: Final = 24.0 * 365
 _EVER_H: Final = 1 << 30
+_PEER: Final = tuple(f"peer_{name}" for name in PORT)
 
 
 def _seconds(times: Iterable[datetime]) -> Floats64:
     return np.array([t.timestamp() for t in times], np.float64)
+
+
+def _epoch_s(column: str) -> pl.Expr:
+    return pl.col(column).dt.epoch("us") / 1e6
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class History:
     def on(self, cube: Cube) -> "History":
         """The same records seen from the ports of another cube; what does not hang on the ports is shared."""
         other = replace(self, cube=cube)
-        shared = ("at_s", "ends", "table", "_swaps")
+        shared = ("at_s", "_ends", "ends", "table", "_swaps")
         other.__dict__.update({name: self.__dict__[name] for name in shared if name in self.__dict__})
         return other
 
@@ -59,27 +64,36 @@ class History:
         return _seconds(self.at)
 
     @cached_property
+    def _ends(self) -> pl.DataFrame:
+        """Of each port its link, the port at the other end and the kind of cable; of several links the first."""
+        ends = self.fleet.as_of(self.at[0]).ends().sort("link_id", maintain_order=True)
+        return ends.select("link_id", *PORT, *_PEER, "kind").unique(PORT, keep="first", maintain_order=True)
+
+    @cached_property
     def ends(self) -> dict[PortName, tuple[str, PortName | None, str | None]]:
         """Of each port its link, the port at the other end and the kind of cable; of several links the first."""
-        found: dict[PortName, tuple[str, PortName | None, str | None]] = {}
-        columns = ("link_id", "site", "device", "interface", "peer_site", "peer_device", "peer_interface", "kind")
-        ends = self.fleet.as_of(self.at[0]).ends().sort("link_id")
-        for link, site, device, interface, psite, pdevice, pinterface, kind in ends.select(columns).iter_rows():
-            peer = (psite, pdevice, pinterface) if pdevice is not None else None
-            found.setdefault((site, device, interface), (link, peer, kind))
-        return found
+        return {
+            (site, device, interface): (link, (psite, pdevice, pinterface) if pdevice is not None else None, kind)
+            for link, site, device, interface, psite, pdevice, pinterface, kind in self._ends.iter_rows()
+        }
 
     @cached_property
     def peer(self) -> Ints:
         """Shape (ports,): row of the port at the other end, -1 where it is unknown or silent."""
-        port_of = self.cube.port_of
-        far = [self.ends.get(name, ("", None, None))[1] for name in port_of]
-        return np.array([port_of.get(p, -1) if p else -1 for p in far], np.int64)
+        rows = self.cube.ports.select(pl.col(PORT).name.prefix("peer_"), far=pl.int_range(pl.len()))
+        far = self._linked.join(rows, on=_PEER, how="left", maintain_order="left")["far"]
+        return far.fill_null(-1).to_numpy().astype(np.int64)
+
+    @cached_property
+    def _linked(self) -> pl.DataFrame:
+        """The cube's ports, row by row, with their links; a port without one is its own."""
+        linked = self.cube.ports.join(self._ends, on=PORT, how="left", maintain_order="left")
+        return linked.with_columns(pl.col("link_id").fill_null(port_name()))
 
     @cached_property
     def links(self) -> list[str]:
         """The link of each port; a port without one is its own."""
-        return [self._link(*name) for name in self.cube.port_of]
+        return self._linked["link_id"].to_list()
 
     def _link(self, site: str, device: str, interface: str) -> str:
         if end := self.ends.get((site, device, interface)):
@@ -156,32 +170,27 @@ class History:
         return times
 
     @cached_property
-    def _swaps(self) -> dict[PortName, list[float]]:
+    def _swaps(self) -> pl.DataFrame:
         """When a cage got another module: by the records, and by the serials that were read."""
-        times: dict[PortName, list[float]] = {}
-        for site, device, interface, when in (
-            self.fleet.modules.filter(pl.col("installed_at").is_not_null())
-            .select("site", "device", "interface", "installed_at")
-            .iter_rows()
-        ):
-            times.setdefault((site, device, interface), []).append(when.timestamp())
-        for name, read in (self.cube.swapped_s if self.swapped_s is None else self.swapped_s).items():
-            times.setdefault(name, []).extend(read)
-        return times
+        read = self.cube.swapped_s if self.swapped_s is None else self.swapped_s
+        told = [(*name, time) for name, times in read.items() for time in times]
+        recorded = self.fleet.modules.drop_nulls("installed_at").select(*PORT, when=_epoch_s("installed_at"))
+        return pl.concat([recorded, pl.DataFrame(told, schema=recorded.schema, orient="row")])
 
     @cached_property
     def touched_s(self) -> Floats64:
         """Shape (ports, times): when the link was last touched (swap at either end, ticket closed); -inf if never."""
-        closed = self._by_link("closed_at")
-        names, links = list(self.cube.port_of), self.links
-        touches: list[tuple[int, float]] = []
-        for p, name in enumerate(names):
-            far = self.ends.get(name, ("", None, None))[1]
-            for times in (self._swaps.get(name), closed.get(links[p]), self._swaps.get(far) if far else None):
-                touches += [(p, time) for time in times or ()]
-        port = np.array([p for p, _ in touches], np.int64)
-        when = np.array([time for _, time in touches])
-        out = np.full((len(names), len(self.at)), -np.inf)
+        ports = self._linked.with_row_index("p")
+        closed = self.fleet.tickets.drop_nulls("closed_at").select(*PORT, when=_epoch_s("closed_at"))
+        mended = closed.join(self._ends, on=PORT, how="left").select(pl.col("link_id").fill_null(port_name()), "when")
+        found = (
+            ports.join(self._swaps, on=PORT),
+            ports.join(self._swaps, left_on=_PEER, right_on=PORT),
+            ports.join(mended, on="link_id"),
+        )
+        touches = pl.concat(each.select("p", "when") for each in found)
+        port, when = touches["p"].to_numpy(), touches["when"].to_numpy()
+        out = np.full((ports.height, len(self.at)), -np.inf)
         for k, now in enumerate(self.at_s):
             seen = when <= now
             np.maximum.at(out[:, k], port[seen], when[seen])

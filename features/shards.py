@@ -6,7 +6,7 @@ features of each shard; then what hangs on the records alone, once for all. The 
 `FeaturePipeline.blocks`, which holds all tiles at once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -44,11 +44,10 @@ _MOST_PORTS: Final = 4_000
 class _Shard:
     """Some devices, and what the records say of them."""
 
-    lake: str
+    tiles: LakeTiles
     at: datetime
-    devices: Range
     modules: pl.DataFrame | None = None
-    touched_s: Mapping[PortName, float] | None = None
+    touched: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,15 @@ class _Heard(Cube):
 class _Touched(History):
     """Installations of a shard's ports; when they were touched is told, for that takes all records."""
 
-    told_s: Mapping[PortName, float] | None = None
+    told: pl.DataFrame | None = None
 
     @cached_property
     def touched_s(self) -> Floats64:
         """As it was told."""
-        told = self.told_s or {}
-        return np.array([[told.get(name, -np.inf)] for name in self.cube.port_of]).reshape(-1, 1)
+        if self.told is None:
+            return super().touched_s
+        found = self.cube.ports.join(self.told, on=PORT, how="left", maintain_order="left")["touched_s"]
+        return found.fill_null(-np.inf).to_numpy().reshape(-1, 1)
 
 
 def fleet_block(
@@ -113,11 +114,13 @@ def fleet_block(
     if len(ranges) == 1:
         block = next(FeaturePipeline().blocks(LakeTiles(lake), fleet, [at], progress), None)
         return block if block is not None and block.cube.ports.height else None
-    everyone = _everyone(fleet, at, [found for _, found in engine.run(_serials, _shards(lake, at, ranges))])
+    tiles = LakeTiles(lake).pinned(at, REACH, DAYS)
+    shards = [_Shard(replace(tiles, devices=devices), at) for devices in ranges]
+    everyone = _everyone(fleet, at, [found for _, found in engine.run(_serials, shards)])
     report(0.1)
-    told = dict(zip(everyone.cube.port_of, everyone.touched_s[:, 0].tolist(), strict=True))
+    touched = everyone.cube.ports.with_columns(touched_s=everyone.touched_s[:, 0])
     parts = []
-    for _, part in engine.run(_features, (_told(shard, fleet, told) for shard in _shards(lake, at, ranges))):
+    for _, part in engine.run(_features, (_told(shard, fleet, touched) for shard in shards)):
         parts.append(part)
         report(0.1 + 0.8 * len(parts) / len(ranges))
     block = _joined(parts, everyone)
@@ -140,12 +143,8 @@ def _ranges(lake: Lake, fleet: Fleet, at: datetime, most: int) -> list[Range]:
     return list(pairwise([*cuts, None]))
 
 
-def _shards(lake: Lake, at: datetime, ranges: list[Range]) -> Iterator[_Shard]:
-    return (_Shard(lake.uri, at, devices) for devices in ranges)
-
-
 def _serials(shard: _Shard) -> tuple[pl.DataFrame, dict[PortName, list[float]]]:
-    ports, cube = LakeTiles(Lake(shard.lake), shard.devices).heard(shard.at, REACH, DAYS)
+    ports, cube = shard.tiles.heard(shard.at, REACH, DAYS)
     return ports, cube.swapped_s
 
 
@@ -164,16 +163,12 @@ def _portless(at: datetime, ports: pl.DataFrame, newest_s: Floats64 | None = Non
     return _Heard(hour_index(at - REACH), ports, np.empty(0, np.int64), {}, {}, nothing, told_s=told)
 
 
-def _told(shard: _Shard, fleet: Fleet, touched_s: Mapping[PortName, float]) -> _Shard:
-    first, end = shard.devices
+def _told(shard: _Shard, fleet: Fleet, touched: pl.DataFrame) -> _Shard:
+    first, end = shard.tiles.devices
     within = [pl.col("device") >= first] if first is not None else []
     within += [pl.col("device") < end] if end is not None else []
-    mine = {
-        name: time
-        for name, time in touched_s.items()
-        if time > -np.inf and (first is None or name[1] >= first) and (end is None or name[1] < end)
-    }
-    return replace(shard, modules=fleet.modules.filter(*within), touched_s=mine)
+    ever = pl.col("touched_s") > -np.inf
+    return replace(shard, modules=fleet.modules.filter(*within), touched=touched.filter(ever, *within))
 
 
 def _recorded(feature: Feature) -> bool:
@@ -184,9 +179,9 @@ def _features(shard: _Shard) -> _Part:
     """A pure function of what the lake holds and of what the shard says of the records."""
     features = FeaturePipeline().features
     fleet = Fleet.from_frames(modules=shard.modules)
-    for cube, times in LakeTiles(Lake(shard.lake), shard.devices).cubes([shard.at], REACH, DAYS):
+    for cube, times in shard.tiles.cubes([shard.at], REACH, DAYS):
         if cube.ports.height:
-            history = _Touched(cube, fleet, times, told_s=shard.touched_s)
+            history = _Touched(cube, fleet, times, told=shard.touched)
             view = Look(cube, history, series_of(cube, history))
             own = np.full((cube.ports.height, len(features)), np.nan, np.float32)
             for j, feature in enumerate(features):

@@ -50,6 +50,17 @@ def test_without_late_data_all_times_share_one_cube(tmp_path: Path, lane_rows: R
     assert (cube.lanes["rx_mean"] == -2.0).all()
 
 
+def test_pinned_tiles_are_those_of_then(tmp_path: Path, lane_rows: Rows, quarters: Quarters) -> None:
+    lake = _lake(tmp_path, lane_rows(quarters(DAY, 24), rx_power_dbm=-2.0))
+    tiles = LakeTiles(lake).pinned(_hour(6), REACH, 1)
+    lake.append(LANE_SAMPLES, lane_rows(quarters(DAY, 24), rx_power_dbm=-2.0, device="leaf02"))
+    update_tiles(lake, now=_hour(1000))
+
+    found = [[cube.ports.height for cube, _ in each.cubes([_hour(6)], REACH, 1)] for each in (tiles, LakeTiles(lake))]
+
+    assert [[1], [2]] == found
+
+
 def test_hours_without_a_tile_are_nan(tmp_path: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters) -> None:
     lake = _lake(tmp_path, lane_rows(quarters(_hour(2), 4), rx_power_dbm=-2.0), port_rows(quarters(_hour(3), 4)))
 
