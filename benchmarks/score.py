@@ -21,27 +21,24 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import polars as pl
 
-from data_samples import FleetConfig, generate
 from features.day_maker import DAY_KERNEL
 from features.day_tables import LANE_DAYS, PORT_DAYS
 from features.engine import Here, Pool
 from features.tile_maker import KERNEL
 from features.tile_tables import LANE_TILES, PORT_TILES
-from features.tiles import update_tiles
 from ingest.errors import ModelError
-from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, SCORES
-from models.artifact import Artifact
-from models.base import HORIZONS_H
-from models.train import train
-from serving.scorer import score_fleet
-from serving.store import AlarmStore
+
+if TYPE_CHECKING:
+    from models.artifact import Artifact
+
+# What processes of the pool do not need is imported where it is used: they import this file, as they do `forelight`.
 
 LINKS_MADE, DAYS, TRAINED, LANES = 72, 18, 12, 4
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -59,8 +56,14 @@ TILES = (
 )
 
 
-def small_fleet(folder: Path) -> tuple[Lake, Artifact]:
+def small_fleet(folder: Path) -> "tuple[Lake, Artifact]":
     """A fleet with its tiles and a model of it, made where they are not there or are of other code."""
+    from data_samples import FleetConfig, generate
+    from features.tiles import update_tiles
+    from ingest.exports import import_export
+    from models.artifact import Artifact
+    from models.train import train
+
     lake, model = Lake(str(folder / "small")), folder / "model"
     try:
         return lake, Artifact.load(model)
@@ -141,6 +144,10 @@ def _resident(process: str) -> int:
 
 def measure(folder: Path, workers: int) -> None:
     """Score once, and print what it took; run in a process of its own."""
+    from models.artifact import Artifact
+    from serving.scorer import score_fleet
+    from serving.store import AlarmStore
+
     lake, artifact = Lake(str(folder / "big")), Artifact.load(folder / "model")
     shutil.rmtree(folder / "big" / SCORES.name, ignore_errors=True)
     wall, cpu = time.monotonic(), _cpu_s()
@@ -158,8 +165,10 @@ def _cpu_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in spent)
 
 
-def model_alone_s(artifact: Artifact, modules: int) -> float:
+def model_alone_s(artifact: "Artifact", modules: int) -> float:
     """CPU seconds of the hazard model alone: one risk for each module, from features that are there."""
+    from models.base import HORIZONS_H
+
     rows = np.random.default_rng(1).normal(size=(5_000, len(artifact.model.names))).astype(np.float32)
     start = time.process_time()
     artifact.model.risk(rows)
