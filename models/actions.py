@@ -5,7 +5,7 @@ soonest for the least cost takes the highest chance for its cost first (Smith's 
 not cure, the faults that it would have cured are less likely.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.schema import Action, FailureType
 
-__all__ = ["CURES", "HOURS", "Step", "expected_cost_h", "ranked"]
+__all__ = ["CURES", "HOURS", "Step", "expected_cost_h", "first", "ranked"]
 
 HOURS: Final[Mapping[Action, float]] = {
     Action.RESET: 1.0,
@@ -69,18 +69,28 @@ def ranked(types: Mapping[FailureType, float]) -> tuple[Step, ...]:
     Args:
         types: P(type, given failure); those without a known cure only lower the chance of every step.
     """
-    left = {kind: p for kind, p in types.items() if p > 0}
-    open_actions, steps = list(HOURS), list[Step]()
-    while open_actions and sum(left.values()) > 0:
-        total = sum(left.values())
-        chance = {a: sum(p * CURES.get(kind, {}).get(a, 0.0) for kind, p in left.items()) / total for a in open_actions}
-        best = max(open_actions, key=lambda action: chance[action] / HOURS[action])
-        if chance[best] < _LEAST:
-            break
-        steps.append(Step(best, chance[best], HOURS[best]))
-        open_actions.remove(best)
-        left = {kind: p * (1 - CURES.get(kind, {}).get(best, 0.0)) for kind, p in left.items()}
+    left, actions, steps = dict(types), list(HOURS), list[Step]()
+    while step := _next(left, actions):
+        steps.append(step)
+        actions.remove(step.action)
+        left = {kind: p * (1 - CURES.get(kind, {}).get(step.action, 0.0)) for kind, p in left.items()}
     return tuple(steps)
+
+
+def first(types: Mapping[FailureType, float]) -> Action:
+    """The first of the steps that `ranked` gives; none where it gives none."""
+    step = _next(types, list(HOURS))
+    return step.action if step else Action.NONE
+
+
+def _next(types: Mapping[FailureType, float], actions: Sequence[Action]) -> Step | None:
+    """The action that is worth most for its cost."""
+    total = sum(types.values())
+    if not actions or total <= 0:
+        return None
+    chance = {a: sum(p * CURES.get(kind, {}).get(a, 0.0) for kind, p in types.items()) / total for a in actions}
+    best = max(actions, key=lambda action: chance[action] / HOURS[action])
+    return Step(best, chance[best], HOURS[best]) if chance[best] >= _LEAST else None
 
 
 def expected_cost_h(steps: tuple[Step, ...]) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from features.pipeline import Block
 from ingest.schema import Action, FailureType
-from models.actions import Step, ranked
+from models.actions import first
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H
 from models.explain import reasons
@@ -170,12 +170,7 @@ class Diagnoses:
 
     def action(self, i: int) -> Action:
         """What to try first."""
-        steps = self.steps(i)
-        return steps[0].action if steps else Action.NONE
-
-    def steps(self, i: int) -> tuple[Step, ...]:
-        """What to try in turn."""
-        return ranked(dict(zip(KINDS, self.types[i].tolist(), strict=True)))
+        return first(dict(zip(KINDS, self.types[i].tolist(), strict=True)))
 
     def ends(self, i: int) -> tuple[PortName, PortName | None]:
         """The suspect end and the other one."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.schema import Action, FailureType
-from models.actions import CURES, HOURS, Step, expected_cost_h, ranked
+from models.actions import CURES, HOURS, Step, expected_cost_h, first, ranked
 from models.base import FAULTS
 
 LASER, DIRT, LOOSE = FailureType.LASER_DEGRADATION, FailureType.CONTAMINATION, FailureType.LOOSE_SEATING
@@ -29,10 +29,10 @@ def test_dirt_is_cleaned_first_and_then_the_rest_is_tried() -> None:
 
 def test_after_an_action_that_did_not_cure_its_faults_are_less_likely() -> None:
     """Half loose, half laser: replacing cures 0.935 for 3.5 h, reseating 0.45 for 2 h, so replacing comes first."""
-    first, second = ranked({LOOSE: 0.5, LASER: 0.5})[:2]
+    one, second = ranked({LOOSE: 0.5, LASER: 0.5})[:2]
 
-    assert (Action.REPLACE_TRANSCEIVER, 3.5) == (first.action, first.cost_h)
-    assert pytest.approx(0.935) == first.cures
+    assert (Action.REPLACE_TRANSCEIVER, 3.5) == (one.action, one.cost_h)
+    assert pytest.approx(0.935) == one.cures
     assert Action.RESEAT == second.action
     assert pytest.approx(0.9 * 0.05 / (0.05 + 0.015)) == second.cures
 
@@ -47,6 +47,13 @@ def test_the_mean_cost_counts_each_step_as_often_as_it_is_reached() -> None:
 def test_nothing_is_tried_where_nothing_is_known() -> None:
     assert () == ranked({})
     assert () == ranked({FailureType.OTHER: 1.0})
+
+
+@given(st.dictionaries(st.sampled_from(sorted(FailureType)), st.floats(0.0, 1.0)))
+def test_the_first_action_is_that_of_the_first_step(types: dict[FailureType, float]) -> None:
+    steps = [step.action for step in ranked(types)]
+
+    assert next(iter(steps), Action.NONE) == first(types)
 
 
 def test_every_fault_that_a_model_names_has_a_cure_with_a_cost() -> None:
