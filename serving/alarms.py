@@ -9,6 +9,7 @@
 Pure values and functions; the store keeps them, the service shows them.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -34,6 +35,7 @@ __all__ = [
     "check_transition",
     "csv_row",
     "fresh",
+    "left_alone",
     "utc_now",
 ]
 
@@ -267,6 +269,11 @@ def fresh(run: ScoreRun | None, *, now: datetime, stale_after_s: float) -> Score
         msg = f"the latest scores are as of {run.at.isoformat()}, {age_s:.0f} s ago; the limit is {stale_after_s:.0f} s"
         raise StaleScoresError(msg, scored_at=run.at.isoformat(), model_version=run.model_version)
     return run
+
+
+def left_alone(alarm_id: str, share: float) -> bool:
+    """Whether an alarm is one of those left alone at random: always the same answer for the same alarm and share."""
+    return int(hashlib.sha256(alarm_id.encode()).hexdigest()[:8], 16) < share * 2**32
 
 
 def csv_row(alarm: AlarmRecord) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from ingest.schema import Action, FailureType
-from serving.alarms import AlarmRecord, Event, Level, Status, Suspect
+from serving.alarms import AlarmRecord, Event, Level, Status, Suspect, left_alone
 from serving.queries import AlarmFilter
 
 __all__ = [
@@ -107,6 +107,7 @@ _ALARM_EXAMPLE: Final[JsonDict] = {
     "peer_device": "spine02",
     "peer_interface": "HundredGigE0/0/0/7",
     "affected_nodes": [],
+    "left_alone": False,
     "raised_at": "2026-11-29T06:00:00Z",
     "act_at": "2026-11-29T06:00:00Z",
     "cleared_at": None,
@@ -119,6 +120,9 @@ _ALARM_EXAMPLE: Final[JsonDict] = {
     "reasons": ["bias of lane 2 is 38 % above its baseline at equal temperature"],
     "model_version": "7",
 }
+
+
+_MADE: Final = frozenset({"affected_nodes", "left_alone", "reasons"})
 
 
 class Alarm(_Said):
@@ -138,6 +142,12 @@ class Alarm(_Said):
     peer_device: str | None
     peer_interface: str | None
     affected_nodes: Annotated[list[str], Field(description="Servers on the link; empty where none is known.")]
+    left_alone: Annotated[
+        bool,
+        Field(
+            description="Drawn at random not to be acted on, on a link between switches: what comes of it is a label."
+        ),
+    ]
     raised_at: datetime
     act_at: Annotated[datetime | None, Field(description="When it reached the level `act`.")]
     cleared_at: datetime | None
@@ -151,12 +161,13 @@ class Alarm(_Said):
     model_version: Annotated[str, Field(description="Of the model that last updated the alarm.")]
 
     @classmethod
-    def of(cls, record: AlarmRecord, servers: frozenset[tuple[str, str]]) -> Self:
-        """The record, with the servers on its link by name."""
+    def of(cls, record: AlarmRecord, servers: frozenset[tuple[str, str]], no_act_share: float) -> Self:
+        """The record, with the servers on its link by name; none is left alone where no server is known at all."""
         ends = dict.fromkeys(name for name in (record.device, record.peer_device) if name is not None)
-        values = {name: getattr(record, name) for name in cls.model_fields if name not in {"affected_nodes", "reasons"}}
+        values = {name: getattr(record, name) for name in cls.model_fields if name not in _MADE}
         nodes = [name for name in ends if (record.site, name) in servers]
-        return cls(**values, affected_nodes=nodes, reasons=list(record.reasons))
+        alone = bool(servers) and not nodes and left_alone(record.alarm_id, no_act_share)
+        return cls(**values, affected_nodes=nodes, left_alone=alone, reasons=list(record.reasons))
 
 
 class AlarmEvent(_Said):

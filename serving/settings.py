@@ -1,10 +1,13 @@
 """Where things live: read once from the environment, passed on as a value."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from ingest.errors import ConfigError
 
 __all__ = ["Settings"]
 
@@ -19,6 +22,7 @@ class Settings:
         database_url: ``FORELIGHT_DATABASE_URL``, SQLAlchemy's; SQLite below home by default.
         tracking_uri: ``MLFLOW_TRACKING_URI``; SQLite below home by default.
         stale_after_s: ``FORELIGHT_STALE_AFTER_S``: older scores are no answer.
+        no_act_share: ``FORELIGHT_NO_ACT_SHARE``: share of the alarms between switches left alone at random.
         dask_scheduler: ``FORELIGHT_DASK_SCHEDULER``, ``tcp://host:port``; this machine's processes where not set.
     """
 
@@ -27,18 +31,24 @@ class Settings:
     database_url: str
     tracking_uri: str
     stale_after_s: float = 7_200.0
+    no_act_share: float = 0.0
     dask_scheduler: str | None = None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Self:
-        """Read the environment; nothing is created."""
+        """Read the environment; nothing is created.
+
+        Raises:
+            ConfigError: a value is no number, or none that makes sense.
+        """
         home = Path(env.get("FORELIGHT_HOME", ".forelight")).absolute()
         return cls(
             home=home,
             lake_uri=env.get("FORELIGHT_LAKE_URI", str(home / "lake")),
             database_url=env.get("FORELIGHT_DATABASE_URL", f"sqlite:///{home / 'forelight.db'}"),
             tracking_uri=env.get("MLFLOW_TRACKING_URI", f"sqlite:///{home / 'mlflow.db'}"),
-            stale_after_s=float(env.get("FORELIGHT_STALE_AFTER_S", "7200")),
+            stale_after_s=_number(env, "FORELIGHT_STALE_AFTER_S", 7_200.0, least=1.0, most=1e7),
+            no_act_share=_number(env, "FORELIGHT_NO_ACT_SHARE", 0.0, least=0.0, most=0.5),
             dask_scheduler=env.get("FORELIGHT_DASK_SCHEDULER") or None,
         )
 
@@ -46,3 +56,15 @@ class Settings:
     def artifact_root(self) -> Path:
         """Folder of MLflow's artefacts where the tracking store is the local one."""
         return self.home / "mlartifacts"
+
+
+def _number(env: Mapping[str, str], name: str, usual: float, *, least: float, most: float) -> float:
+    text = env.get(name, "").strip()
+    try:
+        value = float(text) if text else usual
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        msg = f"{name} is {text!r}: a number from {least:g} to {most:g} is needed"
+        raise ConfigError(msg)
+    return value

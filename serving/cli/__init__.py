@@ -20,7 +20,6 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line; a failure is one line on stderr and exit code 1."""
-    _prepare()
     try:
         _run()
     except SystemExit as end:
@@ -33,6 +32,7 @@ def main() -> None:
 
 def _run() -> None:
     try:
+        _prepare()
         app()
     except ForelightError as error:
         _fail(str(error))

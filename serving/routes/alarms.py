@@ -35,7 +35,7 @@ async def list_alarms(
         scored_at=run.at,
         model_version=run.model_version,
         answered_at=answered_at,
-        alarms=[Alarm.of(record, servers) for record in page.alarms],
+        alarms=[Alarm.of(record, servers, services.settings.no_act_share) for record in page.alarms],
         next_cursor=page.next_cursor,
     )
 
@@ -64,7 +64,7 @@ async def get_alarm(
     return AlarmAnswer(
         scored_at=run.at,
         model_version=run.model_version,
-        alarm=Alarm.of(record, await _servers(services)),
+        alarm=Alarm.of(record, await _servers(services), services.settings.no_act_share),
         events=[AlarmEvent.of(event) for event in events],
     )
 
@@ -84,7 +84,7 @@ async def clear(alarm_id: _Id, body: Reason, services: ServicesDep) -> Alarm:
 async def _step(services: ServicesDep, alarm_id: str, to: Status, reason: str) -> Alarm:
     record = await run_in_threadpool(services.store.transition, alarm_id, to, "operator", reason)
     services.scores.forget()
-    return Alarm.of(record, await _servers(services))
+    return Alarm.of(record, await _servers(services), services.settings.no_act_share)
 
 
 async def _servers(services: ServicesDep) -> frozenset[tuple[str, str]]:

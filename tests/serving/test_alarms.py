@@ -16,6 +16,7 @@ from serving.alarms import (
     check_transition,
     csv_row,
     fresh,
+    left_alone,
 )
 from serving.errors import NoScoresError, StaleScoresError, TransitionError
 
@@ -86,6 +87,17 @@ def test_old_scores_and_scores_of_a_wrong_clock_are_stale(
 ) -> None:
     with pytest.raises(StaleScoresError, match="the limit is 7200 s"):
         fresh(make_run(), now=now + timedelta(seconds=age_s), stale_after_s=7200)
+
+
+def test_so_many_alarms_are_left_alone_always_the_same_ones() -> None:
+    """Of 2,000, five per cent within four standard deviations; a larger share holds the smaller one."""
+    ids = [f"alarm-{i}" for i in range(2_000)]
+
+    few, many = ({name for name in ids if left_alone(name, share)} for share in (0.05, 0.2))
+
+    assert 100 == pytest.approx(len(few), abs=40)
+    assert few < many
+    assert not any(left_alone(name, 0.0) for name in ids)
 
 
 def test_fresh_scores_pass(make_run: Callable[..., ScoreRun], now: datetime) -> None:

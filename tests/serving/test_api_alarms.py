@@ -1,14 +1,16 @@
 """Alarms over HTTP, on both databases."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
 from ingest.lake import Lake
 from ingest.schema import MODULES
-from serving.alarms import CSV_COLUMNS, AlarmRecord, ScoreRun
+from serving.alarms import CSV_COLUMNS, AlarmRecord, ScoreRun, left_alone
 from serving.app import create_app
 from serving.auth import OperatorToken
 from serving.settings import Settings
@@ -52,6 +54,7 @@ class TestList:
             "peer_device": "spine01",
             "peer_interface": "Ethernet1",
             "affected_nodes": [],
+            "left_alone": False,
             "raised_at": "2026-11-29T11:00:00Z",
             "act_at": None,
             "cleared_at": None,
@@ -230,8 +233,6 @@ class TestNodes:
     def test_a_server_at_either_end_is_an_affected_node(
         self, client: TestClient, score: Score, make_alarm: MakeAlarm, lake: Lake, now: datetime
     ) -> None:
-        import polars as pl
-
         nic = {"received_at": now, "site": "default", "interface": "eth0", "role": "nic"}
         lake.append(MODULES, pl.DataFrame([nic | {"device": "gpu07"}, nic | {"device": "leaf01", "role": "switch"}]))
         score(raised=(make_alarm(1, peer_device="gpu07"), make_alarm(2), make_alarm(3, device="gpu07")))
@@ -239,6 +240,29 @@ class TestNodes:
         alarms = client.get("/v1/alarms").json()["alarms"]
 
         assert [["gpu07"], [], ["gpu07"]] == [alarm["affected_nodes"] for alarm in alarms]
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_only_links_between_switches_are_left_alone_and_none_where_no_server_is_known(
+        self,
+        store: AlarmStore,
+        settings: Settings,
+        clock: Callable[[], datetime],
+        score: Score,
+        make_alarm: MakeAlarm,
+        lake: Lake,
+        known: bool,
+    ) -> None:
+        nic = {"received_at": clock(), "site": "default", "interface": "eth0", "role": "nic" if known else "switch"}
+        lake.append(MODULES, pl.DataFrame([nic | {"device": "gpu07"}]))
+        records = [make_alarm(i, **({"peer_device": "gpu07"} if i < 20 else {})) for i in range(40)]
+        score(raised=tuple(records))
+
+        with TestClient(create_app(replace(settings, no_act_share=0.5), store, token=None, clock=clock)) as client:
+            alarms = client.get("/v1/alarms?limit=100").json()["alarms"]
+
+        alone = {alarm["alarm_id"] for alarm in alarms if alarm["left_alone"]}
+        assert alone == {r.alarm_id for r in records[20:] if known and left_alone(r.alarm_id, 0.5)}
+        assert known == bool(alone)
 
 
 class TestSteps:
