@@ -123,8 +123,7 @@ class Lake:
         """Rows as they were appended, day by day and each in commit order, with ``since <= time < until``.
 
         A key may occur more than once. A table that does not exist has no rows. Where devices are named, only their
-        buckets and, in compacted days, only their row groups are read. Where `files` are given, it is the table as it
-        was when they were asked for, and it is not opened again.
+        buckets and, in compacted days, only their row groups are read. Where `files` are given, it is not opened.
 
         Raises:
             LakeError: the table has no time, or a column's type is another than this version's.
@@ -132,7 +131,7 @@ class Lake:
         if table.time is None and (since or until):
             msg = f"{table.name} has no time to select by"
             raise LakeError(msg)
-        files = self._files(table, since, until, devices) if files is None else files
+        files = self.files(table, since=since, until=until, devices=devices) if files is None else files
         files = [file for file in files if file.may_hold(since, until)]
         rows = read(table, files)
         if devices is not None:
@@ -181,13 +180,23 @@ class Lake:
         handle = self._open(table)
         return [] if handle is None else sorted({file.day for file in data_files(handle) if file.day is not None})
 
-    def files(self, table: Table, *, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
-        """Data files of the newest version that may hold rows of the times asked for, in commit order by day.
+    def files(
+        self,
+        table: Table,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        devices: Collection[Device] | None = None,
+    ) -> list[DataFile]:
+        """Data files of the newest version that may hold rows of what is asked for, in commit order by day.
 
         Raises:
             LakeError: a column's type is another than this version's.
         """
-        return self._files(table, since, until)
+        if (handle := self._open(table)) is None:
+            return []
+        stored(table, handle)
+        return data_files(handle, since, until, devices)
 
     def fingerprints(self, table: Table) -> dict[date, str]:
         """By day a digest of its data files: equal as long as nothing was appended to or rewritten in that day."""
@@ -290,19 +299,6 @@ class Lake:
 
     def _open(self, table: Table) -> DeltaTable | None:
         return open_table(self.uri, table)
-
-    def _files(
-        self,
-        table: Table,
-        since: datetime | None,
-        until: datetime | None,
-        devices: Collection[Device] | None = None,
-    ) -> list[DataFile]:
-        handle = self._open(table)
-        if handle is None:
-            return []
-        stored(table, handle)
-        return data_files(handle, since, until, devices)
 
 
 def _is_one_of(devices: Collection[Device]) -> pl.Expr:
