@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,11 +15,14 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from features.day_tables import LANE_DAYS, PORT_DAYS
+from features.day_tiles import update_days
+from features.engine import Here
 from features.tiles import LANE_TILES, PORT_TILES, update_tiles
 from ingest.errors import ForelightError, LakeError
 from ingest.lake import Lake
 from ingest.lake.lease import FileLease
-from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
 
 Rows = Callable[..., pl.DataFrame]
 Quarters = Callable[[datetime, int], list[datetime]]
@@ -36,26 +40,52 @@ def _fill(lake: Lake, lane_rows: Rows, port_rows: Rows, times: list[datetime]) -
         lake.append(PORT_SAMPLES, port_rows(times, device=device, link_flaps=[i // 7 for i in range(len(times))]))
 
 
-def _tiles(lake: Lake) -> tuple[pl.DataFrame, ...]:
-    tables = (LANE_TILES, PORT_TILES)
+HOURS = (LANE_TILES, PORT_TILES)
+
+
+def _tiles(lake: Lake, tables: tuple[Table, ...] = HOURS) -> tuple[pl.DataFrame, ...]:
     return tuple(lake.scan(table).collect().sort(*table.key, "received_at", "rows") for table in tables)
 
 
+def _make_hours(lake: Lake) -> None:
+    update_tiles(lake, now=NOW)
+
+
+def _make_days(lake: Lake) -> None:
+    update_days(lake, NOW, Here())
+
+
 @pytest.mark.slow
-def test_tiles_survive_kills_at_any_point(tmp_path: Path, lane_rows: Rows, port_rows: Rows, quarters: Quarters) -> None:
+@pytest.mark.parametrize(
+    ("work", "tables", "longest_s"),
+    [(_make_hours, HOURS, 2.0), (_make_days, (LANE_DAYS, PORT_DAYS), 0.6)],
+    ids=["hours", "days"],
+)
+def test_tiles_survive_kills_at_any_point(
+    work: Callable[[Lake], None],
+    tables: tuple[Table, ...],
+    longest_s: float,
+    tmp_path: Path,
+    lane_rows: Rows,
+    port_rows: Rows,
+    quarters: Quarters,
+) -> None:
     """Thirty updates are killed: what is there is right and there once, and the last one makes what is missing."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["features.tiles"])
-    expected = Lake(str(tmp_path / "expected"))
+    expected, ready = (Lake(str(tmp_path / name)) for name in ("expected", "ready"))
     _fill(expected, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
     update_tiles(expected, now=NOW)
+    _fill(ready, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+    if work is _make_days:
+        for table in HOURS:
+            ready.append(table, expected.scan(table).collect())
     rng, kills, lives = random.Random(5), 0, 0
-    lake = Lake(str(tmp_path / "lake0"))
-    _fill(lake, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
+    lake = _copy(ready, tmp_path / "lake0")
     while kills < KILLS:
-        worker = context.Process(target=update_tiles, args=(lake,), kwargs={"now": NOW})
+        worker = context.Process(target=work, args=(lake,))
         worker.start()
-        worker.join(rng.uniform(0.05, 2.0))
+        worker.join(rng.uniform(0.05, longest_s))
         if worker.exitcode is None:
             worker.kill()
             worker.join()
@@ -63,20 +93,23 @@ def test_tiles_survive_kills_at_any_point(tmp_path: Path, lane_rows: Rows, port_
         else:
             assert 0 == worker.exitcode
             lives += 1
-            _assert_tiles(expected, lake)
-            lake = Lake(str(tmp_path / f"lake{lives}"))
-            _fill(lake, lane_rows, port_rows, quarters(DAY, 96 * DAYS))
-        for whole, part, table in zip(_tiles(expected), _tiles(lake), (LANE_TILES, PORT_TILES), strict=True):
+            _assert_tiles(expected, lake, tables)
+            lake = _copy(ready, tmp_path / f"lake{lives}")
+        for whole, part, table in zip(_tiles(expected, tables), _tiles(lake, tables), tables, strict=True):
             assert 0 == part.join(whole, on=part.columns, how="anti", nulls_equal=True).height
             assert part.height == part.select(table.key).n_unique()
 
-    update_tiles(lake, now=NOW)
+    work(lake)
 
-    _assert_tiles(expected, lake)
+    _assert_tiles(expected, lake, tables)
 
 
-def _assert_tiles(expected: Lake, lake: Lake) -> None:
-    for whole, made in zip(_tiles(expected), _tiles(lake), strict=True):
+def _copy(lake: Lake, to: Path) -> Lake:
+    return Lake(str(shutil.copytree(lake.uri, to)))
+
+
+def _assert_tiles(expected: Lake, lake: Lake, tables: tuple[Table, ...] = HOURS) -> None:
+    for whole, made in zip(_tiles(expected, tables), _tiles(lake, tables), strict=True):
         assert_frame_equal(whole, made, check_exact=True)
 
 
