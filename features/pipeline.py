@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -42,7 +42,7 @@ from features.fleet import Fleet
 from features.history import History
 from features.look import DAYS, REACH, Look, series_of
 
-__all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "heard", "hourly"]
+__all__ = ["LINK_FEATURES", "Block", "FeaturePipeline", "heard", "hourly", "link_segments"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -180,6 +180,7 @@ class FeaturePipeline:
         fleet: Fleet,
         at: Sequence[datetime],
         progress: Callable[[float], None] | None = None,
+        swapped_s: Mapping[tuple[str, str, str], Sequence[float]] | None = None,
     ) -> Iterator[Block]:
         """Features at several times, in order; the times share a block unless late data or new links part them.
 
@@ -188,12 +189,13 @@ class FeaturePipeline:
             fleet: records; each time sees only what was known by then.
             at: whole hours, ascending.
             progress: called with the fraction done.
+            swapped_s: `Cube.swapped_s` of all devices, where the source has only some.
         """
         done = 0
         for cube, times in source.cubes(at, REACH, DAYS) if at else ():
             series = series_of(cube, History(cube, fleet, times))
-            for group in _link_segments(fleet, times):
-                yield self._block(Look(cube, History(cube, fleet, group), series))
+            for group in link_segments(fleet, times):
+                yield self._block(Look(cube, History(cube, fleet, group, swapped_s), series))
                 done += len(group)
                 if progress:
                     progress(done / len(at))
@@ -229,7 +231,7 @@ def heard(view: Look) -> Floats:
     return np.nan_to_num(rows)
 
 
-def _link_segments(fleet: Fleet, at: Sequence[datetime]) -> Iterator[list[datetime]]:
+def link_segments(fleet: Fleet, at: Sequence[datetime]) -> Iterator[list[datetime]]:
     """The times, cut where a link began or ceased to exist between two of them."""
     changes = sorted({t for column in ("valid_from", "valid_to") for t in fleet.links[column].drop_nulls().to_list()})
     for _, group in groupby(at, lambda time: bisect_right(changes, time)):

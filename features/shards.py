@@ -6,7 +6,7 @@ features of each shard; then what hangs on the records alone, once for all. The 
 `FeaturePipeline.blocks`, which holds all tiles at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -23,18 +23,18 @@ from features.engine import Engine, Here
 from features.fleet import Fleet
 from features.history import History
 from features.look import DAYS, REACH, Look, Series, series_of
-from features.pipeline import Block, FeaturePipeline, heard
+from features.pipeline import Block, FeaturePipeline, heard, link_segments
 from features.tile_tables import PORT_TILES
 from ingest.lake import Lake
 
-__all__ = ["fleet_block"]
+__all__ = ["PORT_BYTES", "fleet_block", "fleet_blocks", "ports_known"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 PortName = tuple[str, str, str]
 Range = tuple[str | None, str | None]
 
-_PORT_BYTES: Final = 400_000
+PORT_BYTES: Final = 400_000
 """Memory that a port of some five lanes takes while its features are made: measured."""
 _MOST_PORTS: Final = 4_000
 """Larger shards are no faster."""
@@ -109,7 +109,8 @@ def fleet_block(
         progress: called with the fraction done.
     """
     engine = engine or Here()
-    ranges = _ranges(lake, fleet, at, most_ports or max(min(engine.job_bytes // _PORT_BYTES, _MOST_PORTS), 1))
+    most = most_ports or max(min(engine.job_bytes // PORT_BYTES, _MOST_PORTS), 1)
+    ranges = _ranges(ports_known(lake, fleet, at, at), most)
     report = progress or (lambda _: None)
     if len(ranges) == 1:
         block = next(FeaturePipeline().blocks(LakeTiles(lake), fleet, [at], progress), None)
@@ -128,18 +129,87 @@ def fleet_block(
     return block
 
 
-def _ranges(lake: Lake, fleet: Fleet, at: datetime, most: int) -> list[Range]:
+def fleet_blocks(
+    lake: Lake, fleet: Fleet, times: Sequence[datetime], ports: pl.DataFrame, engine: Engine, most_ports: int
+) -> Iterator[Block]:
+    """Features of some ports at several times, as `FeaturePipeline.blocks` has them, made device by device.
+
+    Late serials are the one thing that is known a little early: within the times, a swap at the far end.
+
+    Args:
+        lake: tiles are up to date.
+        fleet: records.
+        times: whole hours, ascending.
+        ports: those wanted, of any devices; a link's features need both of its ends.
+        engine: where shards are computed.
+        most_ports: of a shard, about.
+    """
+    ranges = _ranges(ports_known(lake, fleet, times[0], times[-1]), most_ports)
+    spans = [_Span(LakeTiles(lake, devices), fleet, times, ports.sort(PORT)) for devices in ranges]
+    swapped = {name: when for _, found in engine.run(_swaps, spans) for name, when in found.items()}
+    pipeline, wanted = FeaturePipeline(), ports.sort(PORT)
+    own = np.full((wanted.height, len(times), len(pipeline.features)), np.nan, np.float32)
+    rows = np.zeros(own.shape[:2], np.float32)
+    for _, (which, values, samples) in engine.run(_own, (replace(span, swapped_s=swapped) for span in spans)):
+        own[which], rows[which] = values, samples
+    done = 0
+    for group in link_segments(fleet, times):
+        held = slice(done, done + len(group))
+        done += len(group)
+        cube = _portless(group[-1], wanted)
+        yield Block(cube, History(cube, fleet, group, swapped), own[:, held], rows[:, held], pipeline)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Some devices at several times, and which ports are wanted of all."""
+
+    tiles: LakeTiles
+    fleet: Fleet
+    times: Sequence[datetime]
+    ports: pl.DataFrame
+    swapped_s: dict[PortName, list[float]] = field(default_factory=dict)
+
+
+def _swaps(span: _Span) -> dict[PortName, list[float]]:
+    length = span.times[-1] - span.times[0]
+    days = DAYS + length // timedelta(days=1) + 1  # as far back as at the first of the times
+    return span.tiles.heard(span.times[-1], REACH + length, days)[1].swapped_s
+
+
+def _own(span: _Span) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Of the ports wanted those of the span's devices: their rows, features and samples."""
+    within = _within(*span.tiles.devices)
+    wanted = span.ports.with_row_index("row").filter(*within)
+    own = np.full((wanted.height, len(span.times), len(FeaturePipeline().features)), np.nan, np.float32)
+    rows, done = np.zeros(own.shape[:2], np.float32), 0
+    if wanted.height:
+        for block in FeaturePipeline().blocks(span.tiles, span.fleet, span.times, swapped_s=span.swapped_s):
+            found = wanted.with_row_index("p").join(block.cube.ports.with_row_index("q"), on=PORT)
+            p, q = found["p"].to_numpy(), found["q"].to_numpy()
+            held = slice(done, done + len(block.history.at))
+            own[p, held], rows[p, held] = block.own[q], block.rows[q]
+            done = held.stop
+    return wanted["row"].to_numpy().astype(np.int64), own, rows
+
+
+def ports_known(lake: Lake, fleet: Fleet, since: datetime, until: datetime) -> pl.DataFrame:
+    """Site, device and interface of every port that tiles from a day before the first time on, or records, name."""
+    tiles = lake.scan(PORT_TILES, since=since - timedelta(days=1), until=until, columns=list(PORT))
+    known = [tiles.unique().collect(engine="streaming"), fleet.modules.select(PORT)]
+    return pl.concat(known).unique()
+
+
+def _ranges(ports: pl.DataFrame, most: int) -> list[Range]:
     """Device names in ranges of about so many ports; together they are all names there can be."""
-    tiles = lake.scan(PORT_TILES, since=at - timedelta(days=1), until=at, columns=["device", "interface"])
-    known = [tiles.unique().collect(engine="streaming"), fleet.modules.select("device", "interface")]
-    count = pl.concat(known).unique().group_by("device").len().sort("device")
+    count = ports.select("device", "interface").unique().group_by("device").len().sort("device")
     cuts: list[str | None] = [None]
     held = 0
-    for device, ports in count.iter_rows():
-        if held and held + ports > most:
+    for device, more in count.iter_rows():
+        if held and held + more > most:
             cuts.append(device)
             held = 0
-        held += ports
+        held += more
     return list(pairwise([*cuts, None]))
 
 
@@ -164,11 +234,14 @@ def _portless(at: datetime, ports: pl.DataFrame, newest_s: Floats64 | None = Non
 
 
 def _told(shard: _Shard, fleet: Fleet, touched: pl.DataFrame) -> _Shard:
-    first, end = shard.tiles.devices
-    within = [pl.col("device") >= first] if first is not None else []
-    within += [pl.col("device") < end] if end is not None else []
+    within = _within(*shard.tiles.devices)
     ever = pl.col("touched_s") > -np.inf
     return replace(shard, modules=fleet.modules.filter(*within), touched=touched.filter(ever, *within))
+
+
+def _within(first: str | None, end: str | None) -> list[pl.Expr]:
+    after = [pl.col("device") >= first] if first is not None else []
+    return [*after, pl.col("device") < end] if end is not None else after
 
 
 def _recorded(feature: Feature) -> bool:

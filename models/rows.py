@@ -127,10 +127,11 @@ _FAR_EVERY: Final = 4
 _WELL_EVERY: Final = 6
 
 
-def sample(block: Block, known: Outcomes) -> tuple[Ints, Ints, Floats64]:
+def sample(block: Block, known: Outcomes, stands_for: Floats64 | None = None) -> tuple[Ints, Ints, Floats64]:
     """Which ports and times to learn from, with the weight that makes up for those left out.
 
-    Every hour within two days of a failure, every fourth within a week, every sixth otherwise.
+    Every hour within two days of a failure, every fourth within a week, every sixth otherwise; `stands_for` as in
+    `risk_set`.
     """
     hours = (block.history.at_s // 3600).astype(np.int64)
     offset = hours[None, :] + known.link[:, None]
@@ -140,13 +141,20 @@ def sample(block: Block, known: Outcomes) -> tuple[Ints, Ints, Floats64]:
     )
     useful = (known.until_event_h <= horizon) | (known.observed_h >= INTERVALS_H[0][1])
     chosen = block.present & known.well & useful & (offset % every == 0)
-    port, time = np.nonzero(chosen)
-    return port, time, every[port, time].astype(np.float64)
+    stands = np.ones(known.link.shape[0]) if stands_for is None else stands_for
+    port, time = np.nonzero(chosen & (stands > 0)[:, None])
+    return port, time, every[port, time] * stands[port]
 
 
-def risk_set(block: Block, known: Outcomes) -> RiskSet:
-    """The rows of a block that are learnt from."""
-    port, time, weight = sample(block, known)
+def risk_set(block: Block, known: Outcomes, stands_for: Floats64 | None = None) -> RiskSet:
+    """The rows of a block that are learnt from.
+
+    Args:
+        block: features of some ports at some times.
+        known: what became of them.
+        stands_for: shape (ports,), how many links each port's link stands for, 0: it is left out; 1 where not given.
+    """
+    port, time, weight = sample(block, known, stands_for)
     names = np.array(block.history.links, object)
     return RiskSet(
         block.matrix(port, time),

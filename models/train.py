@@ -5,7 +5,7 @@ lake ──blocks──► rows at risk ──fit──► model ──unseen ri
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features.cube import LakeTiles
+from features.cube import PORT, LakeTiles
 from features.engine import Engine, Here
 from features.fleet import Fleet
 from features.labels import censoring, failure_events
 from features.pipeline import Block, FeaturePipeline, hourly
+from features.shards import fleet_blocks
 from ingest.errors import ModelError
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, FailureType
@@ -30,6 +31,7 @@ from models.joint import JointModel
 from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
 from models.reference import reference
 from models.rows import Outcomes, RiskSet, outcomes, risk_set, stack
+from models.sampling import LinkSample, ports_at_once, ports_of, room
 from models.truth import truth
 
 __all__ = ["EveryHour", "TrainingData", "labelled_faults", "learn", "train", "training_data"]
@@ -43,6 +45,8 @@ _PIECE: Final = timedelta(days=8)
 """Training looks at so many days at once: memory stays bounded however long the history."""
 TUNING: Final = "tuning"
 """Where a model's facts tell what was tried."""
+LINKS_SHARE: Final = "links_share"
+"""Where they tell which share of the links that did not fail was learnt from, if not all."""
 _SPREAD_H: Final = 6
 """How risks are spread is told by every sixth hour."""
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
@@ -50,7 +54,7 @@ _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
 
 @dataclass(frozen=True)
 class EveryHour:
-    """What the policy is fitted on: each link at each hour.
+    """What the policy is fitted on: each link at each hour, of a large fleet a share of the links drawn by their names.
 
     Attributes:
         rows: shape (n, columns), as the hazard sees a link (`JointModel.link_view`).
@@ -78,6 +82,7 @@ class TrainingData:
         events: failures as known at `until`.
         times: the hours between warm-up and `until`; nothing later was looked at.
         fleet: records as known at `until`.
+        links_share: of the links that did not fail, those looked at; the weights of `rows` make up for the others.
     """
 
     rows: RiskSet
@@ -86,6 +91,7 @@ class TrainingData:
     events: pl.DataFrame
     times: Sequence[datetime]
     fleet: Fleet
+    links_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -100,15 +106,24 @@ class _Piece:
     censored: pl.DataFrame
     model: JointModel
     each_end: bool
+    links: LinkSample
 
 
-def _rows_of(piece: _Piece) -> tuple[list[RiskSet], list[EveryHour]]:
+_Rows = tuple[list[RiskSet], list[EveryHour]]
+
+
+def _rows_of(piece: _Piece) -> _Rows:
     """What is learnt from a piece: a pure function of what the lake holds."""
-    pipeline, lake = FeaturePipeline(), Lake(piece.lake)
+    lake = Lake(piece.lake)
+    fleet = Fleet.load(lake).as_of(piece.until)
+    return _learnt(piece, FeaturePipeline().blocks(LakeTiles(lake), fleet, piece.times))
+
+
+def _learnt(piece: _Piece, blocks: Iterable[Block]) -> _Rows:
     parts, hourly_parts = [], []
-    for block in pipeline.blocks(LakeTiles(lake), Fleet.load(lake).as_of(piece.until), piece.times):
+    for block in blocks:
         known = outcomes(block, piece.events, piece.censored, piece.until)
-        parts.append(risk_set(block, known))
+        parts.append(risk_set(block, known, piece.links.stands_for(block.history.links)))
         hourly_parts.append(_every_hour(block, known, piece))
     return parts, hourly_parts
 
@@ -127,7 +142,8 @@ def training_data(
         lake: telemetry, tiles, records.
         until: whole hour.
         progress: called with the fraction done.
-        engine: where features are computed, piece by piece; this process where not given.
+        engine: where features are computed, piece by piece; this process where not given. Where its memory does not
+            hold all links, those that failed and a share of the others are learnt from (`models.sampling`).
         model: whose view of a link the policy is fitted on; the joint model's where not given.
         each_end: rows for the policy of each end of a link, not of the link.
 
@@ -137,25 +153,43 @@ def training_data(
     model = model or _joint()
     times = _times(lake, until)
     fleet = Fleet.load(lake).as_of(until)
-    ports, lanes = (
+    samples = (
         lake.scan(table, until=until).filter(pl.col("received_at") <= until) for table in (PORT_SAMPLES, LANE_SAMPLES)
     )
-    events = failure_events(fleet, ports, lanes)
+    events = failure_events(fleet, *samples)
     censored = censoring(fleet, events)
+    engine = engine or Here()
+    ports = ports_of(lake, fleet, times)
+    count = ports.select(PORT if each_end else ["link_id"]).n_unique()
+    links = LinkSample.fitting(events, count, len(times), room(engine))
     hours = int(_PIECE / timedelta(hours=1))
     starts = range(0, len(times), hours)
     pieces = [
-        _Piece(lake.uri, until, times[0], times[i : i + hours], events, censored, model, each_end) for i in starts
+        _Piece(lake.uri, until, times[0], times[i : i + hours], events, censored, model, each_end, links)
+        for i in starts
     ]
-    made: dict[datetime, tuple[list[RiskSet], list[EveryHour]]] = {}
-    for piece, result in (engine or Here()).run(_rows_of, pieces):
+    made: dict[datetime, _Rows] = {}
+    for piece, result in _made(pieces, ports, engine):
         made[piece.times[0]] = result
         progress(len(made) / len(pieces))
     in_order = [made[piece.times[0]] for piece in pieces]
     hourly_parts = [part for _, parts in in_order for part in parts]
     rows = stack(part for parts, _ in in_order for part in parts)
     every = EveryHour(*(np.concatenate([getattr(p, f.name) for p in hourly_parts]) for f in fields(EveryHour)))
-    return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times, fleet)
+    return TrainingData(rows, labelled_faults(rows, events, fleet), every, events, times, fleet, links.share)
+
+
+def _made(pieces: Sequence[_Piece], ports: pl.DataFrame, engine: Engine) -> Iterator[tuple[_Piece, _Rows]]:
+    """All ports of a piece at once where they fit, else of the links that are learnt from, device by device."""
+    most = ports_at_once(engine)
+    if ports.height <= most:
+        yield from engine.run(_rows_of, pieces)
+        return
+    for piece in pieces:
+        lake = Lake(piece.lake)
+        wanted = ports.filter(piece.links.stands_for(ports["link_id"]) > 0).select(PORT).unique()
+        fleet = Fleet.load(lake).as_of(piece.until)
+        yield piece, _learnt(piece, fleet_blocks(lake, fleet, piece.times, wanted, engine, most))
 
 
 def _times(lake: Lake, until: datetime) -> list[datetime]:
@@ -172,7 +206,8 @@ def _times(lake: Lake, until: datetime) -> list[datetime]:
 
 
 def _every_hour(block: Block, known: Outcomes, piece: _Piece) -> EveryHour:
-    port, time = np.nonzero(block.present if piece.each_end else block.first)
+    drawn = piece.links.drawn(block.history.links)
+    port, time = np.nonzero((block.present if piece.each_end else block.first) & drawn[:, None])
     far = known.until_event_h[port, time] > HORIZONS_H[-1]
     return EveryHour(
         piece.model.link_view(block.matrix(port, time)),
@@ -266,6 +301,7 @@ def learn(
     progress("alarm policy", 1.0)
     facts = {
         **_facts(data, policy),
+        **({LINKS_SHARE: round(data.links_share, 4)} if data.links_share < 1 else {}),
         **tuning,
         "unseen_links": evidence(unseen, model, ALARM_HORIZON_H),
         REFERENCE: _reference(data, model, policy),

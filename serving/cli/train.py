@@ -8,7 +8,7 @@ from rich.console import Console
 from ingest.lake import Lake
 from models.card import told
 from models.registry import CHALLENGER, CHAMPION, Registry
-from models.train import TUNING
+from models.train import LINKS_SHARE, TUNING
 from serving.cli.progress import step
 from serving.compute import Compute
 from serving.settings import Settings
@@ -47,6 +47,9 @@ def run(
     facts = artifact.facts
     console.print(f"{name}@{alias} is version {version} ({artifact.version})", highlight=False)
     console.print(f"learnt from {facts['failures']} failures on {facts['links']} links until {at:%Y-%m-%d %H:%M}Z")
+    if LINKS_SHARE in facts:
+        share = f"{facts[LINKS_SHARE]:.1%}"
+        console.print(f"of links that did not fail, {share} are learnt from: memory holds no more", highlight=False)
     if TUNING in facts:
         chosen = ", ".join(f"{name} {value:.3g}" for name, value in facts[TUNING]["chosen"].items())
         console.print(f"of {len(facts[TUNING]['trials'])} settings tried: {chosen}", highlight=False)
