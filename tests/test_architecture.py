@@ -19,7 +19,7 @@ THIRD_PARTIES = {
     "ingest": {"deltalake", "grpc", "gufo", "numpy", "polars", "pyarrow", "pydantic", "pygnmi", "pysnmp", "yaml"},
     "features": {"dask", "distributed", "numba", "numpy", "polars", "pyarrow", "scipy"},
     "models": {
-        *{"jinja2", "lightgbm", "matplotlib", "mlflow", "numpy", "pandas", "polars", "scipy", "sklearn"},
+        *{"jinja2", "lightgbm", "matplotlib", "mlflow", "numpy", "optuna", "pandas", "polars", "scipy", "sklearn"},
         "rich",  # the scorecard is one table, on the terminal and in the report
     },
     "diagnosis": {"networkx", "numpy", "polars", "scipy"},

@@ -12,20 +12,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest import mock
 from uuid import uuid4
 
+import numpy as np
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from features.cube import LakeTiles
+from features.fleet import Fleet
 from ingest.lake import Lake
 from ingest.schema import SCORES, Action, FailureType
 from models.artifact import Artifact
+from models.policy import ALARM_HORIZON_H
 from models.registry import Registry
+from models.risk_log import RiskLog
+from models.walk import walk
 from serving.alarms import AlarmRecord, Level, ScoreRun, Suspect
 from serving.app import create_app
 from serving.auth import OperatorToken
@@ -309,3 +315,13 @@ def _untrained_home(once: Callable[[str, Callable[[Path], None]], Path]) -> Path
         Registry(settings.tracking_uri, settings.artifact_root).versions()
 
     return once("untrained-home", make)
+
+
+@pytest.fixture(name="nervous", scope="session")
+def _nervous(artifact: Artifact, fleet_lake: Lake, train_until: datetime) -> Artifact:
+    """The model with a policy that raises and clears many alarms: one link in four is above its threshold at first."""
+    log = RiskLog()
+    walk(artifact, LakeTiles(fleet_lake), Fleet.load(fleet_lake), [train_until], log=log)
+    watch = float(np.nanquantile(log.risks().risk[ALARM_HORIZON_H], 0.75))
+    policy = replace(artifact.policy, watch=watch, sure=watch, clear_below=1.0, clear_after_h=2, storm=10_000)
+    return replace(artifact, policy=policy)

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -35,13 +34,6 @@ def alarms(url: str) -> list[object]:
         return [(alarm, store.events(alarm.alarm_id)) for alarm in store.walk()]
 
 
-@pytest.fixture(name="sensitive")
-def _sensitive(artifact: Artifact) -> Artifact:
-    """The model with a policy that raises and clears many alarms."""
-    policy = replace(artifact.policy, watch=0.5, sure=0.5, clear_below=0.9, clear_after_h=2, storm=10_000)
-    return replace(artifact, policy=policy)
-
-
 @pytest.fixture(name="small_disk")
 def _small_disk(disk_of: Callable[[str], Path]) -> Path:
     """A file system of 8 MB of its own."""
@@ -49,7 +41,7 @@ def _small_disk(disk_of: Callable[[str], Path]) -> Path:
 
 
 def test_a_run_on_a_disk_that_fills_up_is_made_up_for_by_the_next(
-    fleet_lake: Lake, sensitive: Artifact, train_until: datetime, small_disk: Path, tmp_path: Path
+    fleet_lake: Lake, nervous: Artifact, train_until: datetime, small_disk: Path, tmp_path: Path
 ) -> None:
     """Scores and alarms lie on a disk with room for none, some or all of them; telemetry on another."""
     lake, calm, ballast = Lake(str(tmp_path / "lake")), Lake(str(tmp_path / "calm")), small_disk / "ballast"
@@ -62,16 +54,16 @@ def test_a_run_on_a_disk_that_fills_up_is_made_up_for_by_the_next(
         failed = 0
         for n in range(DISKS):
             at = train_until + n * HOUR
-            score_fleet(calm, calm_store, sensitive, at)
+            score_fleet(calm, calm_store, nervous, at)
             ballast.write_bytes(bytes(max(0, shutil.disk_usage(small_disk).free - n * n * 600)))
             try:
                 with AlarmStore(url) as store:
-                    score_fleet(lake, store, sensitive, at)
+                    score_fleet(lake, store, nervous, at)
             except (ForelightError, SQLAlchemyError, OSError):
                 failed += 1
             ballast.unlink()
             with AlarmStore(url) as store:
-                score_fleet(lake, store, sensitive, at)
+                score_fleet(lake, store, nervous, at)
 
     assert DISKS > failed > 2
     assert scores(calm).equals(scores(lake))
@@ -96,14 +88,14 @@ with AlarmStore(f"sqlite:///{home}/forelight.db") as store:
 
 
 def test_the_zone_of_the_machine_changes_no_score_and_no_alarm(
-    fleet_lake: Lake, sensitive: Artifact, train_until: datetime, tmp_path: Path
+    fleet_lake: Lake, nervous: Artifact, train_until: datetime, tmp_path: Path
 ) -> None:
     at = train_until + HOUR
     for name in ("utc", "zoned"):
         shutil.copytree(fleet_lake.uri, tmp_path / name / "lake")
-    sensitive.save(tmp_path / "model")
+    nervous.save(tmp_path / "model")
     with AlarmStore(f"sqlite:///{tmp_path}/utc/forelight.db") as store:
-        score_fleet(Lake(str(tmp_path / "utc" / "lake")), store, sensitive, at)
+        score_fleet(Lake(str(tmp_path / "utc" / "lake")), store, nervous, at)
     command = [sys.executable, "-c", _ZONED, str(tmp_path / "zoned"), str(tmp_path / "model"), at.isoformat()]
     subprocess.run(command, env={**os.environ, "TZ": "America/New_York"}, check=True)
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import pytest
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
-from models.policy import ALARM_HORIZON_H
 from serving.alarms import AlarmRecord, Event
 from serving.scorer import score_fleet
 from serving.store import AlarmStore
@@ -75,21 +73,12 @@ class Home:
         return "scores only" if self.scores(at).height else "nothing"
 
 
-@pytest.fixture(name="sensitive")
-def _sensitive(artifact: Artifact, fleet_lake: Lake, train_until: datetime, tmp_path: Path) -> Artifact:
-    """The model with a policy that raises and clears many alarms, as saved to ``model``: a third of links are above."""
-    home = Home(tmp_path / "before", fleet_lake, artifact)
-    home.score(train_until)
-    home.store.close()
-    watch = float(home.scores(train_until)[f"risk_{ALARM_HORIZON_H}h"].quantile(0.67) or 0.5)
-    policy = replace(artifact.policy, watch=watch, sure=watch, clear_below=0.99, clear_after_h=2, storm=10_000)
-    replace(artifact, policy=policy).save(tmp_path / "model")
-    return Artifact.load(tmp_path / "model")
-
-
 @pytest.fixture(name="homes")
-def _homes(fleet_lake: Lake, sensitive: Artifact, tmp_path: Path) -> Iterator[tuple[Home, Home]]:
-    homes = tuple(Home(tmp_path / name, fleet_lake, sensitive) for name in ("killed", "calm"))
+def _homes(fleet_lake: Lake, nervous: Artifact, tmp_path: Path) -> Iterator[tuple[Home, Home]]:
+    """The model is saved to ``model`` beside them."""
+    nervous.save(tmp_path / "model")
+    loaded = Artifact.load(tmp_path / "model")
+    homes = tuple(Home(tmp_path / name, fleet_lake, loaded) for name in ("killed", "calm"))
     yield homes[0], homes[1]
     for home in homes:
         home.store.close()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -19,7 +18,6 @@ from ingest.schema import MODULES, SCORES, FailureType
 from models.artifact import Artifact
 from models.base import Fault
 from models.policy import ALARM_HORIZON_H
-from models.risk_log import RiskLog
 from models.walk import walk
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.errors import RunOrderError
@@ -224,13 +222,12 @@ def _identity(alarm: AlarmRecord) -> tuple[str, datetime, datetime | None]:
 
 @pytest.mark.slow
 class TestAlarms:
-    def test_live_scoring_raises_and_clears_what_the_back_test_does(self, live: Live, train_until: datetime) -> None:
-        """Hour by hour, from the same state: nothing stands. A third of the links are above the threshold at first."""
-        times, log = hourly(train_until, train_until + 39 * HOUR), RiskLog()
-        walk(live.artifact, LakeTiles(live.lake), Fleet.load(live.lake), times[:1], log=log)
-        watch = float(np.nanquantile(log.risks().risk[ALARM_HORIZON_H], 0.67))
-        policy = replace(live.artifact.policy, watch=watch, sure=watch, clear_below=0.99, clear_after_h=2)
-        live.artifact = replace(live.artifact, policy=policy)
+    def test_live_scoring_raises_and_clears_what_the_back_test_does(
+        self, live: Live, nervous: Artifact, train_until: datetime
+    ) -> None:
+        """Hour by hour, from the same state: nothing stands."""
+        times = hourly(train_until, train_until + 39 * HOUR)
+        live.artifact = replace(nervous, policy=replace(nervous.policy, storm=4))
 
         held_back = sum(live.score(at).held_back for at in times)
 
