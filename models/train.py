@@ -46,7 +46,7 @@ _PIECE: Final = timedelta(days=8)
 TUNING: Final = "tuning"
 """Where a model's facts tell what was tried."""
 LINKS_SHARE: Final = "links_share"
-"""Where they tell which share of the links that did not fail was learnt from, if not all."""
+"""Where they tell which share of the links was drawn, if not all; those that failed are learnt from besides."""
 _SPREAD_H: Final = 6
 """How risks are spread is told by every sixth hour."""
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
@@ -82,7 +82,7 @@ class TrainingData:
         events: failures as known at `until`.
         times: the hours between warm-up and `until`; nothing later was looked at.
         fleet: records as known at `until`.
-        links_share: of the links that did not fail, those looked at; the weights of `rows` make up for the others.
+        links_share: of all links, those drawn; those that failed are looked at besides; weights make up for the rest.
     """
 
     rows: RiskSet
