@@ -27,14 +27,14 @@ from features.pipeline import Block, FeaturePipeline, heard, link_segments
 from features.tile_tables import PORT_TILES
 from ingest.lake import Lake
 
-__all__ = ["PORT_BYTES", "fleet_block", "fleet_blocks", "ports_known"]
+__all__ = ["fleet_block", "fleet_blocks", "ports_known"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 PortName = tuple[str, str, str]
 Range = tuple[str | None, str | None]
 
-PORT_BYTES: Final = 400_000
+_PORT_BYTES: Final = 400_000
 """Memory that a port of some five lanes takes while its features are made: measured."""
 _MOST_PORTS: Final = 4_000
 """Larger shards are no faster."""
@@ -109,7 +109,7 @@ def fleet_block(
         progress: called with the fraction done.
     """
     engine = engine or Here()
-    most = most_ports or max(min(engine.job_bytes // PORT_BYTES, _MOST_PORTS), 1)
+    most = most_ports or max(min(engine.job_bytes // _PORT_BYTES, _MOST_PORTS), 1)
     ranges = _ranges(ports_known(lake, fleet, at, at), most)
     report = progress or (lambda _: None)
     if len(ranges) == 1:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from features.fleet import Fleet
 from models.evaluate import Counts, counts
 from models.points import BudgetPoint
-from models.policy import ALARM_HORIZON_H, persistent
+from models.policy import ALARM_HORIZON_H, CLEAR_BELOW, persistent
 from models.risk_log import Risks, ports_frame
 
 __all__ = ["BUDGETS", "at_budgets", "curve_of_alarms", "curve_of_risks"]
@@ -26,9 +26,8 @@ BUDGETS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 _STEPS: Final = 32
 _NEED, _OF = 2, 3
-_CLEAR_BELOW: Final = 0.4
 _APART: Final = timedelta(hours=24)
-"""An alarm ends when the risk stays below such a part of the threshold for so long: the hysteresis of the policy."""
+"""An alarm ends when the risk stays below `CLEAR_BELOW` of the threshold for so long: the hysteresis of the policy."""
 
 Span = tuple[datetime, datetime]
 
@@ -58,7 +57,7 @@ def curve_of_risks(
     ports = ports_frame(risks)
 
     def raised(limit: float) -> pl.DataFrame:
-        return _crossings(level >= limit, risk >= _CLEAR_BELOW * limit, risks, ports)
+        return _crossings(level >= limit, risk >= CLEAR_BELOW * limit, risks, ports)
 
     return _curve(np.unique(peaks[ranks])[::-1], raised, events, fleet, span)
 

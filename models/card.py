@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from models.artifact import Artifact
+from models.policy import ALARM_HORIZON_H
 
 __all__ = ["REFERENCE", "model_card", "told"]
 
@@ -30,7 +31,7 @@ def model_card(artifact: Artifact, metrics: Mapping[str, float]) -> str:
         "|---|---|",
         f"| trained until | {artifact.trained_until:%Y-%m-%d %H:%M} UTC |",
         *(f"| {name.replace('_', ' ')} | {_said(value)} |" for name, value in told(artifact).items() if _short(value)),
-        f"| risk within a week from which alarms are `watch` | {policy.watch:.4f} |",
+        f"| risk within {ALARM_HORIZON_H} h from which alarms are `watch` | {policy.watch:.4f} |",
         f"| from which they are `act` | {act} |",
         *(f"| {name} | {value:.4g} |" for name, value in sorted(metrics.items())),
     ]

@@ -15,7 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-__all__ = ["ALARM_HORIZON_H", "Change", "Policy", "Scored", "Standing", "Unseen", "Verb", "calm_storms", "fit_policy"]
+__all__ = [
+    "ALARM_HORIZON_H",
+    "CLEAR_BELOW",
+    "Change",
+    "Policy",
+    "Scored",
+    "Standing",
+    "Unseen",
+    "Verb",
+    "calm_storms",
+    "fit_policy",
+]
 
 Floats = NDArray[np.float32]
 
@@ -27,6 +38,8 @@ WATCH_BUDGET: Final = 1.0
 ACT_BUDGET: Final = 0.1
 """The same for `act`: what a drain may rest on."""
 _WEEK_H: Final = 168
+CLEAR_BELOW: Final = 0.4
+"""An alarm ends when risk stays below this part of its threshold."""
 _LIFE_DAYS: Final = 21
 """An alarm older than this has foretold nothing; until then a link that looks ill all the time costs one alarm."""
 _TAIL: Final = 50
@@ -97,7 +110,7 @@ class Policy:
     sure: float
     need: int = 2
     of: int = 3
-    clear_below: float = 0.4
+    clear_below: float = CLEAR_BELOW
     clear_after_h: int = 24
     expire_after_days: int = _LIFE_DAYS
     settle_h: int = 24
