@@ -12,14 +12,17 @@ from fastapi.concurrency import run_in_threadpool
 from ingest.lake import Lake
 from serving import problems
 from serving.alarms import utc_now
-from serving.auth import OperatorToken
+from serving.audit import AuditLog, AuditMiddleware
+from serving.auth import OperatorToken, TokenBook
 from serving.deps import Services
+from serving.limits import CallerMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
 from serving.routes import alarms, health, transceivers
 from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
+from serving.tokens import TokenStore
 
 __all__ = ["create_app"]
 
@@ -43,7 +46,7 @@ def create_app(
     Args:
         settings: where lake and store are, and when scores are stale.
         store: an open store, which stays the caller's; one of the settings' by default.
-        token: without it nothing can be changed over HTTP.
+        token: the environment's, which allows everything, beside those of the store.
         open_reads: whether reading needs no token, as on loopback.
         clock: what is now.
     """
@@ -67,9 +70,12 @@ def create_app(
         lifespan=lifespan,
     )
     scores = LatestScores(store, Lake(settings.lake_uri))
-    app.state.services = Services(settings, store, scores, clock, token, open_reads)
+    book = TokenBook(TokenStore(store.engine, clock=clock), token, clock)
+    app.state.services = Services(settings, store, scores, clock, book, open_reads)
     app.state.metrics = Metrics(store, clock)
     app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES)
+    app.add_middleware(CallerMiddleware, book=book, per_s=settings.rate_per_s)
+    app.add_middleware(AuditMiddleware, log=AuditLog(store.engine), clock=clock)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
     problems.install(app)

@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from serving.alarms import ScoreRun, fresh
-from serving.auth import OperatorToken, check_operator
+from serving.audit import audited
+from serving.auth import Caller, TokenBook, allow
 from serving.errors import QueryError
 from serving.settings import Settings
 from serving.snapshot import LatestScores, Snapshot
 from serving.store import AlarmStore
+from serving.tokens import Scope
 
 __all__ = [
+    "CallerDep",
     "FreshRunDep",
     "FreshSnapshotDep",
     "Services",
@@ -32,6 +35,7 @@ class Services:
     """Everything an application works with, in one value on its state.
 
     Attributes:
+        book: of the valid tokens.
         open_reads: whether reading needs no token; true on loopback only.
     """
 
@@ -39,7 +43,7 @@ class Services:
     store: AlarmStore
     scores: LatestScores
     clock: Callable[[], datetime]
-    token: OperatorToken | None
+    book: TokenBook
     open_reads: bool
 
     def fresh(self, run: ScoreRun | None) -> ScoreRun:
@@ -54,7 +58,6 @@ async def _services(request: Request) -> Services:
 
 
 ServicesDep = Annotated[Services, Depends(_services)]
-_Authorization = Annotated[str | None, Header(include_in_schema=False)]
 
 
 async def _store(services: ServicesDep) -> AlarmStore:
@@ -80,15 +83,19 @@ FreshRunDep = Annotated[ScoreRun, Depends(_fresh_run)]
 FreshSnapshotDep = Annotated[Snapshot, Depends(_fresh_snapshot)]
 
 
-async def operator(services: ServicesDep, authorization: _Authorization = None) -> None:
-    """Only the operator may go on."""
-    check_operator(services.token, authorization)
-
-
-async def reader(services: ServicesDep, authorization: _Authorization = None) -> None:
-    """Anybody on loopback, and elsewhere who has the token."""
+async def reader(request: Request, services: ServicesDep) -> None:
+    """Anybody on loopback, and elsewhere who has a token."""
     if not services.open_reads:
-        check_operator(services.token, authorization)
+        await allow(request.state.caller, Scope.READ, services.book)
+
+
+async def operator(request: Request, services: ServicesDep) -> Caller:
+    """Only who may change things goes on; that, and who did not, is noted in the audit log."""
+    audited(request.state)
+    return await allow(request.state.caller, Scope.OPERATE, services.book)
+
+
+CallerDep = Annotated[Caller, Depends(operator)]
 
 
 async def no_query(request: Request) -> None:

@@ -12,8 +12,10 @@
     + TransitionError     409 the alarm's state does not allow it
     + AlarmConflictError  409 the fault unit already has a standing alarm
     + RunOrderError       409 a later run was already applied
-    + TokenError          401 no operator token was presented, or a wrong one
-    + OperatorError       403 no operator token is set, so nothing may be changed
+    + TokenError          401 no token was presented, or none that is valid
+    + OperatorError       403 there is no token at all, so nothing may be changed
+    + ScopeError          403 the token's scope does not reach so far
+    + RateLimitError      429 too many requests; `Retry-After` says when to come again
     + CursorError         422 the cursor is not one of ours
     + QueryError          422 a parameter that does not exist
 """
@@ -32,7 +34,9 @@ __all__ = [
     "OperatorError",
     "ProblemError",
     "QueryError",
+    "RateLimitError",
     "RunOrderError",
+    "ScopeError",
     "ScoresUnavailableError",
     "ServingError",
     "StaleScoresError",
@@ -130,16 +134,28 @@ class RunOrderError(ProblemError):
 
 
 class TokenError(ProblemError):
-    """The operator token is missing or wrong."""
+    """The token is missing, unknown, expired or revoked."""
 
-    status, kind, title = 401, "unauthorized", "Operator token needed"
+    status, kind, title = 401, "unauthorized", "Token needed"
     headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
 
 
 class OperatorError(ProblemError):
-    """Nothing may be changed while no operator token is set."""
+    """Nothing may be changed while there is no token."""
 
     status, kind, title = 403, "read-only", "The service is read-only"
+
+
+class ScopeError(ProblemError):
+    """The token allows less than was asked for."""
+
+    status, kind, title = 403, "forbidden", "The token's scope does not allow this"
+
+
+class RateLimitError(ProblemError):
+    """Somebody asks more often than one caller may."""
+
+    status, kind, title = 429, "rate-limited", "Too many requests"
 
 
 class CursorError(ProblemError):

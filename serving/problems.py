@@ -14,7 +14,7 @@ from ingest.errors import ForelightError
 from serving.errors import ProblemError
 from serving.middleware import SECURITY_HEADERS
 
-__all__ = ["Problem", "install", "problem_responses"]
+__all__ = ["Problem", "install", "problem", "problem_responses"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 _URN: Final = "urn:forelight:problem:"
@@ -62,17 +62,22 @@ def _answer(
     return JSONResponse(body | more, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-async def _refused(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, ProblemError)  # noqa: S101 - it is registered for no other
+def problem(request: Request, error: ProblemError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer that an error of ours becomes, for whoever stands outside the application."""
     return _answer(
         request,
         status=error.status,
         kind=error.kind,
         title=error.title,
         detail=str(error),
-        headers=error.headers,
+        headers={**error.headers, **(headers or {})},
         **error.more,
     )
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ProblemError)  # noqa: S101 - it is registered for no other
+    return problem(request, error)
 
 
 async def _failed(request: Request, _error: Exception) -> JSONResponse:

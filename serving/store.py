@@ -10,7 +10,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
 
 from serving import migrate, queries
 from serving.alarms import (
@@ -72,6 +72,11 @@ class AlarmStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def engine(self) -> Engine:
+        """The database, for what is kept beside alarms: tokens, the audit log."""
+        return self._engine
 
     def revision(self) -> str | None:
         """The database's schema revision; None where it was never migrated."""

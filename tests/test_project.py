@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ["ingest", "features", "models", "diagnosis", "serving", "data_samples"]
@@ -74,6 +77,19 @@ def test_both_locks_agree() -> None:
     )
 
     assert run_time.items() <= everything.items()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_is_locked_in_a_version_that_it_allows(lock: str) -> None:
+    """A lock that lags behind would install what was never asked for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [Requirement(text) for text in project["project"]["dependencies"]]
+    if lock.endswith("-dev.txt"):
+        wanted += [Requirement(text) for group in project["dependency-groups"].values() for text in group]
+    pins = dict(re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==([^ ;]+)", (ROOT / lock).read_text(), re.MULTILINE))
+    names = {each: canonicalize_name(each.name) for each in wanted}
+
+    assert [] == [str(each) for each, name in names.items() if not each.specifier.contains(pins.get(name, "0"))]
 
 
 def test_every_direct_dependency_says_why() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from serving.alarms import CSV_COLUMNS, AlarmRecord, Status, csv_row, fresh, utc_now
+from serving.audit import Entry, note
 from serving.cli.who import user
 from serving.errors import ServingError, StaleScoresError
 from serving.settings import Settings
@@ -119,7 +120,9 @@ def _store() -> Iterator[AlarmStore]:
 
 def _step(alarm_id: str, to: Status, reason: str) -> None:
     with _store() as store:
-        record = store.transition(alarm_id, to, f"cli:{user()}", reason)
+        who = f"cli:{user()}"
+        record = store.transition(alarm_id, to, who, reason)
+        note(store.engine, Entry(at=utc_now(), who=who, what=f"alarms {to}", subject=alarm_id, outcome="done"))
     typer.echo(f"alarm {record.alarm_id} is {record.status}")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from serving.cli.access_groups import audit, token
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
 
@@ -21,7 +22,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _group, _name in ((alarms, "alarms"), (model, "model"), (lake, "lake")):
+for _group, _name in (
+    (alarms, "alarms"),
+    (model, "model"),
+    (lake, "lake"),
+    (token, "token"),
+    (audit, "audit"),
+):
     app.add_typer(_group, name=_name)
 
 
@@ -224,8 +231,15 @@ def score(
 def serve(
     host: Annotated[str, typer.Option(help="Address to bind; loopback unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to bind.")] = 8000,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate with its chain, PEM; then HTTPS only.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, PEM.")] = None,
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Reading needs a token on loopback, too: behind a proxy, for one.")
+    ] = False,
 ) -> None:
     """Serve alarms and risks over HTTP."""
     from serving.cli import serve as command
 
-    command.run(host=host, port=port)
+    command.run(host=host, port=port, tls=command.tls_files(tls_cert, tls_key), closed=closed)

@@ -2,9 +2,13 @@
 
 import signal
 import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import uvicorn
+from fastapi import FastAPI
 from rich.console import Console
 
 from serving.app import create_app
@@ -12,39 +16,81 @@ from serving.auth import OperatorToken, check_bind, is_loopback
 from serving.errors import ServingError
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.tokens import TokenStore
 
-__all__ = ["run"]
+__all__ = ["Tls", "run", "tls_files"]
 
 _LAST_PORT: Final = 65_535
 _GRACE_S: Final = 10
 """Seconds that requests in flight get to end; they take milliseconds."""
 
 
-def run(*, host: str, port: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files of the server's certificate and of its key."""
+
+    certificate: Path
+    key: Path
+
+
+def tls_files(certificate: Path | None, key: Path | None) -> Tls | None:
+    """Both files, checked to belong together; None where none is given.
+
+    Raises:
+        ServingError: one is missing, or they cannot be used.
+    """
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        msg = "--tls-cert and --tls-key go together"
+        raise ServingError(msg)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_no_password)
+    except OSError as error:
+        msg = f"{certificate} and {key} cannot be used for TLS: {error.strerror or error}"
+        raise ServingError(msg) from error
+    return Tls(certificate, key)
+
+
+def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False) -> None:
     """Serve alarms and risks until Ctrl-C or SIGTERM.
 
     Args:
-        host: address to bind; others than loopback need the operator token.
+        host: address to bind; others than loopback need a token.
         port: port to bind; 0 lets the system choose.
+        tls: serves HTTPS, and nothing else.
+        closed: whether reading needs a token on loopback, too.
 
     Raises:
         ServingError: the address is taken or not allowed, or the store cannot be opened.
     """
     settings = Settings.from_env()
     token = OperatorToken.from_env()
-    check_bind(host, token)
-    with AlarmStore(settings.database_url) as store, _bind(host, port) as bound:
-        app = create_app(settings, store, token=token, open_reads=is_loopback(bound.getsockname()[0]))
-        _say(f"forelight serves at {_address(bound)}/v1/alarms (Ctrl-C ends)")
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=_GRACE_S,
-        )
-        _until_told(uvicorn.Server(config), bound)
+    with AlarmStore(settings.database_url) as store:
+        check_bind(host, has_token=token is not None or TokenStore(store.engine).any_valid())
+        with _bind(host, port) as bound:
+            open_reads = is_loopback(bound.getsockname()[0]) and not closed
+            app = create_app(settings, store, token=token, open_reads=open_reads)
+            _say(f"forelight serves at {_address(bound, tls)}/v1/alarms (Ctrl-C ends)")
+            _until_told(uvicorn.Server(_config(app, tls)), bound)
+
+
+def _config(app: FastAPI, tls: Tls | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        ssl_certfile=None if tls is None else str(tls.certificate),
+        ssl_keyfile=None if tls is None else str(tls.key),
+    )
+
+
+def _no_password() -> str:
+    msg = "the key has a password, which nobody is here to give"
+    raise ServingError(msg)
 
 
 def _until_told(server: uvicorn.Server, bound: socket.socket) -> None:
@@ -71,9 +117,10 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ServingError(msg) from error
 
 
-def _address(bound: socket.socket) -> str:
+def _address(bound: socket.socket, tls: Tls | None) -> str:
     host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "http" if tls is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _say(line: str) -> None:

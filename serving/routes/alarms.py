@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from serving.alarms import AlarmRecord, Event, Status
-from serving.deps import FreshRunDep, ServicesDep, StoreDep, no_query, operator, reader
+from serving.deps import CallerDep, FreshRunDep, ServicesDep, StoreDep, no_query, operator, reader
 from serving.errors import ProblemError
 from serving.problems import problem_responses
 from serving.schemas import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Name, Reason
@@ -18,6 +18,7 @@ router = APIRouter(tags=["alarms"])
 _Id = Annotated[Name, Path(description="Identifier of the alarm.")]
 _READ: Final = [Depends(reader)]
 _CHANGE: Final = [Depends(operator), Depends(no_query)]
+_REFUSALS: Final = problem_responses(401, 403, 404, 409, 422, 429, 503)
 
 
 @router.get("/v1/alarms", dependencies=_READ, responses=problem_responses(401, 422, 503))
@@ -69,20 +70,24 @@ async def get_alarm(
     )
 
 
-@router.post("/v1/alarms/{alarm_id}/ack", dependencies=_CHANGE, responses=problem_responses(401, 403, 404, 409, 422))
-async def acknowledge(alarm_id: _Id, body: Reason, services: ServicesDep) -> Alarm:
+@router.post(
+    "/v1/alarms/{alarm_id}/ack", dependencies=_CHANGE, responses=problem_responses(401, 403, 404, 409, 422, 429)
+)
+async def acknowledge(alarm_id: _Id, body: Reason, caller: CallerDep, services: ServicesDep) -> Alarm:
     """Somebody has seen it; asking twice changes nothing more."""
-    return await _step(services, alarm_id, Status.ACKED, body.reason)
+    return await _step(services, alarm_id, Status.ACKED, caller.name, body.reason)
 
 
-@router.post("/v1/alarms/{alarm_id}/clear", dependencies=_CHANGE, responses=problem_responses(401, 403, 404, 409, 422))
-async def clear(alarm_id: _Id, body: Reason, services: ServicesDep) -> Alarm:
+@router.post(
+    "/v1/alarms/{alarm_id}/clear", dependencies=_CHANGE, responses=problem_responses(401, 403, 404, 409, 422, 429)
+)
+async def clear(alarm_id: _Id, body: Reason, caller: CallerDep, services: ServicesDep) -> Alarm:
     """It no longer holds; asking twice changes nothing more."""
-    return await _step(services, alarm_id, Status.CLEARED, body.reason)
+    return await _step(services, alarm_id, Status.CLEARED, caller.name, body.reason)
 
 
-async def _step(services: ServicesDep, alarm_id: str, to: Status, reason: str) -> Alarm:
-    record = await run_in_threadpool(services.store.transition, alarm_id, to, "operator", reason)
+async def _step(services: ServicesDep, alarm_id: str, to: Status, who: str, reason: str) -> Alarm:
+    record = await run_in_threadpool(services.store.transition, alarm_id, to, who, reason)
     services.scores.forget()
     return Alarm.of(record, await _servers(services), services.settings.no_act_share)
 

@@ -3,15 +3,19 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -21,6 +25,7 @@ from ingest.schema import SCORES
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.tokens import Scope, TokenStore
 
 TOKEN = "0123456789abcdef"
 _RUN = [sys.executable, "-c", "from serving.cli import main; main()", "serve", "--port", "0"]
@@ -37,7 +42,7 @@ def _serving(settings: Settings, *arguments: str, **more: str) -> Iterator[tuple
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        address = re.search(r"http://\S+?:\d+", line)
+        address = re.search(r"https?://\S+?:\d+", line)
         assert address is not None, line
         yield process, address.group()
     finally:
@@ -94,13 +99,71 @@ def test_bound_wide_it_asks_for_the_token(settings: Settings) -> None:
 
 
 @pytest.mark.slow
+def test_a_token_of_the_store_is_enough_to_bind_wide_and_revoking_it_shuts_it_out_within_seconds(
+    settings: Settings,
+) -> None:
+    with AlarmStore(settings.database_url) as store:
+        tokens = TokenStore(store.engine)
+        _, text = tokens.create("nhc", Scope.READ, who="x", expires_at=None)
+
+        with _serving(settings, "--host", "0.0.0.0") as (_, address):
+            url = f"{address.replace('0.0.0.0', '127.0.0.1')}/v1/alarms"
+            assert 503 == _status(url, text)
+            tokens.revoke("nhc", who="x")
+
+            deadline = time.monotonic() + 5.0
+            while _status(url, text) == 503 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert 403 == _status(url, text)
+
+
+@pytest.mark.slow
+def test_closed_it_asks_for_a_token_on_loopback_too(settings: Settings) -> None:
+    with _serving(settings, "--closed", FORELIGHT_OPERATOR_TOKEN=TOKEN) as (_, address):
+        assert [401, 503] == [_status(f"{address}/v1/alarms", text) for text in ("", TOKEN)]
+
+
+def _status(url: str, token: str) -> int:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request)
+    caught.value.close()
+    return caught.value.code
+
+
+@pytest.fixture(name="certificate")
+def _certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate of this machine's loopback, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
+@pytest.mark.slow
+def test_with_a_certificate_it_speaks_https_only(settings: Settings, certificate: tuple[Path, Path]) -> None:
+    with _serving(settings, "--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1])) as (_, address):
+        trusting = ssl.create_default_context(cafile=str(certificate[0]))
+        with urllib.request.urlopen(f"{address}/livez", context=trusting) as answer:
+            assert 200 == answer.status
+        assert address.startswith("https://")
+        with pytest.raises(OSError, match=r"closed|reset|refused|Remote"):
+            urllib.request.urlopen(address.replace("https", "http"))
+
+
+@pytest.mark.slow
 def test_what_cannot_be_served_is_one_clear_line(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         cases = {
-            ("--host", "0.0.0.0"): "binding 0.0.0.0 lets others in: set FORELIGHT_OPERATOR_TOKEN",
+            ("--host", "0.0.0.0"): "binding 0.0.0.0 lets others in: make a token first",
             ("--port", port): f"cannot bind 127.0.0.1 port {port}",
             ("--port", "70000"): "there is no port 70000",
+            ("--tls-cert", "a.pem"): "--tls-cert and --tls-key go together",
+            ("--tls-cert", "a.pem", "--tls-key", "b.pem"): "a.pem and b.pem cannot be used for TLS: No such file",
         }
         for arguments, says in cases.items():
             env = _env(settings)

@@ -8,11 +8,11 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from serving import migrate
+from serving.access_tables import metadata
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.database import reading, writing
 from serving.errors import StoreError
 from serving.store import AlarmStore
-from serving.tables import metadata
 
 
 @pytest.fixture(name="filled")
