@@ -119,6 +119,13 @@ def row(record: AlarmRecord) -> dict[str, object]:
     return values | words | {"reasons": list(record.reasons)}
 
 
+def event_row(event: Event) -> dict[str, object]:
+    """The event as the columns that hold it."""
+    values = {name: getattr(event, name) for name in ("alarm_id", "at", "who", "why")}
+    old = None if event.from_status is None else event.from_status.value
+    return values | {"from_status": old, "to_status": event.to_status.value}
+
+
 def _record(found: Mapping[Any, Any]) -> AlarmRecord:
     return AlarmRecord(**{name: found[name] for name in _ALARM_FIELDS})
 

@@ -103,7 +103,7 @@ def score_fleet(
     now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
     raised, updated, cleared, held = _decide(now, lake, standing)
     check()
-    return Scoring(run, store.apply(run, raised, updated, cleared), held)
+    return Scoring(run, store.apply(run, raised, updated, cleared, held), held)
 
 
 def _told(artifact: Artifact, block: Block, risks: LinkRisks, standing: Sequence[AlarmRecord]) -> Ints:

@@ -2,7 +2,7 @@
 
 A run is applied in one transaction and once only. A fault unit has one standing
 alarm at most, and each step of an alarm's life is a row that nobody can change;
-the database itself holds both.
+the database itself holds both. What consumers are to be told of a step is written with it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
 
-from serving import migrate, queries
+from serving import migrate, notices, queries
 from serving.alarms import (
     MUTABLE,
     STANDING,
@@ -89,11 +89,13 @@ class AlarmStore:
         raised: Sequence[AlarmRecord] = (),
         updated: Sequence[AlarmRecord] = (),
         cleared: Sequence[Clear] = (),
+        held_back: int = 0,
     ) -> Applied:
         """Record a run and what it changes, all or nothing; a run applied before changes nothing.
 
         Clears come first, so that a run may end one alarm of a fault unit and raise another.
         Updates and clears of an alarm that is closed already are skipped: a hand was quicker.
+        Where alarms were `held_back` in a storm, consumers are told how many.
 
         Raises:
             RunOrderError: a run of a later time was applied before.
@@ -103,10 +105,13 @@ class AlarmStore:
         with writing(self._engine) as connection:
             if not _record_run(connection, run):
                 return Applied(new=False)
-            change = _Change(connection, who=f"{run.model_name} {run.model_version}", now=self._clock())
+            who = f"{run.model_name} {run.model_version}"
+            change = _Change(connection, who=who, now=self._clock())
             closed = sum(change.close(clear) for clear in cleared)
             change.raise_all(raised)
             renewed = sum(change.renew(record, run.at) for record in updated)
+            if held_back:
+                notices.write_storm(connection, run, held_back, who)
         skipped = len(cleared) - closed + len(updated) - renewed
         return Applied(new=True, raised=len(raised), updated=renewed, cleared=closed, skipped=skipped)
 
@@ -208,10 +213,8 @@ class _Change:
         self._refuse_conflicts(records)
         rows = [queries.row(record) | {"changed_at": self._now} for record in records]
         self._connection.execute(insert(alarms), rows)
-        self._connection.execute(
-            insert(alarm_events),
-            [self._event(r.alarm_id, None, r.status, at=r.raised_at, why=_why_raised(r)) for r in records],
-        )
+        events = [self._event(r.alarm_id, None, r.status, at=r.raised_at, why=_why_raised(r)) for r in records]
+        self._record(events, records)
 
     def renew(self, record: AlarmRecord, at: datetime) -> bool:
         """Write what a run found out since about a standing alarm; False where it is closed."""
@@ -220,11 +223,13 @@ class _Change:
         if status not in STANDING:
             return False
         values = {name: value for name, value in queries.row(record).items() if name in MUTABLE}
-        if old["level"] != record.level:
+        changed = old["level"] != record.level
+        if changed:
             values["changed_at"] = self._now
-            why = f"level {old['level']} became {record.level}"
-            self._connection.execute(insert(alarm_events), self._event(record.alarm_id, status, status, at=at, why=why))
         self._connection.execute(update(alarms).where(alarms.c.alarm_id == record.alarm_id).values(**values))
+        if changed:
+            why = f"level {old['level']} became {record.level}"
+            self._record([self._event(record.alarm_id, status, status, at=at, why=why)])
         return True
 
     def close(self, clear: Clear) -> bool:
@@ -241,17 +246,17 @@ class _Change:
         if old in STANDING and new not in STANDING:
             values["cleared_at"] = at
         self._connection.execute(update(alarms).where(alarms.c.alarm_id == alarm_id).values(**values))
-        self._connection.execute(insert(alarm_events), self._event(alarm_id, old, new, at=at, why=why))
+        self._record([self._event(alarm_id, old, new, at=at, why=why)])
 
-    def _event(self, alarm_id: str, old: Status | None, new: Status, *, at: datetime, why: str) -> dict[str, object]:
-        return {
-            "alarm_id": alarm_id,
-            "at": at,
-            "from_status": None if old is None else old.value,
-            "to_status": new.value,
-            "who": self._who,
-            "why": why,
-        }
+    def _event(self, alarm_id: str, old: Status | None, new: Status, *, at: datetime, why: str) -> Event:
+        return Event(alarm_id=alarm_id, at=at, from_status=old, to_status=new, who=self._who, why=why)
+
+    def _record(self, events: Sequence[Event], records: Sequence[AlarmRecord] = ()) -> None:
+        """Write events of alarms that are changed already, each with the message that tells consumers of it."""
+        query = insert(alarm_events).returning(alarm_events.c.event_id, sort_by_parameter_order=True)
+        event_ids = self._connection.scalars(query, [queries.event_row(event) for event in events]).all()
+        after = records or [queries.alarm(self._connection, event.alarm_id) for event in events]
+        notices.write(self._connection, events, event_ids, after)
 
     def _status_of(self, alarm_id: str) -> RowMapping:
         query = select(alarms.c.status, alarms.c.level).where(alarms.c.alarm_id == alarm_id)

@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Dialect,
@@ -22,7 +23,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["UtcTime", "alarm_events", "alarms", "leases", "metadata", "runs"]
+__all__ = [
+    "UtcTime",
+    "alarm_events",
+    "alarms",
+    "deliveries",
+    "leases",
+    "metadata",
+    "outbox",
+    "outbox_adapters",
+    "runs",
+]
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -119,4 +130,51 @@ leases: Final = Table(
     Column("token", BigInteger, nullable=False),
     Column("owner", String(500), nullable=False),
     Column("expires_at", UtcTime, nullable=False),
+)
+
+outbox: Final = Table(
+    "outbox",
+    metadata,
+    Column("message_id", Integer, primary_key=True),
+    Column("event_id", Integer, ForeignKey("alarm_events.event_id", name="fk_outbox_event_id")),
+    Column("subject", String(200), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("body", JSON, nullable=False),
+    Column("nodes", JSON(none_as_null=True)),
+    UniqueConstraint("event_id", name="uq_outbox_event_id"),
+    Index("ix_outbox_subject", "subject", "message_id"),
+    sqlite_autoincrement=True,  # a number is never used again: consumers are read up to one
+)
+
+outbox_adapters: Final = Table(
+    "outbox_adapters",
+    metadata,
+    Column("adapter", String(100), primary_key=True),
+    Column("seen_id", Integer, nullable=False),
+)
+
+deliveries: Final = Table(
+    "deliveries",
+    metadata,
+    Column("adapter", String(100), primary_key=True),
+    Column(
+        "message_id",
+        Integer,
+        ForeignKey("outbox.message_id", name="fk_deliveries_message_id"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("subject", String(200), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("due_at", UtcTime, nullable=False),
+    Column("owner", String(200)),
+    Column("leased_until", UtcTime),
+    Column("told", Boolean),
+    Column("error", Text),
+    Column("changed_at", UtcTime, nullable=False),
+    Index("ix_deliveries_due", "adapter", "state", "due_at"),
+    Index("ix_deliveries_subject", "adapter", "subject", "message_id"),
+    Index("ix_deliveries_message_id", "message_id"),
 )
