@@ -1,12 +1,12 @@
-"""Tables of who may do what, and of who did it: tokens and the audit log."""
+"""Tables of who may do what, and of who did it: tokens, the audit log, answers kept for who asks again."""
 
 from typing import Final
 
-from sqlalchemy import Column, Index, Integer, String, Table
+from sqlalchemy import Column, Index, Integer, String, Table, Text
 
 from serving.tables import UtcTime, metadata
 
-__all__ = ["audit", "metadata", "tokens"]
+__all__ = ["audit", "idempotency", "metadata", "tokens"]
 
 tokens: Final = Table(
     "tokens",
@@ -35,4 +35,17 @@ audit: Final = Table(
     Column("subject", String(500), nullable=False),
     Column("outcome", String(100), nullable=False),
     Index("ix_audit_at", "at"),
+)
+
+idempotency: Final = Table(
+    "idempotency",
+    metadata,
+    Column("who", String(200), primary_key=True),
+    Column("key", String(200), primary_key=True),
+    Column("request", String(64), nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("etag", String(100)),
+    Column("body", Text, nullable=False),
+    Index("ix_idempotency_at", "at"),
 )

@@ -12,7 +12,7 @@ Pure values and functions; the store keeps them, the service shows them.
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -21,7 +21,6 @@ from ingest.schema import Action, FailureType
 from serving.errors import NoScoresError, StaleScoresError, TransitionError
 
 __all__ = [
-    "CSV_COLUMNS",
     "MUTABLE",
     "STANDING",
     "AlarmRecord",
@@ -33,7 +32,6 @@ __all__ = [
     "Status",
     "Suspect",
     "check_transition",
-    "csv_row",
     "fresh",
     "left_alone",
     "utc_now",
@@ -79,28 +77,6 @@ _NEXT: Final[Mapping[Status, frozenset[Status]]] = {
     Status.CONFIRMED: frozenset(),
 }
 
-CSV_COLUMNS: Final = (
-    "alarm_id",
-    "site",
-    "device",
-    "interface",
-    "suspect",
-    "level",
-    "raised_at",
-    "cleared_at",
-    "risk_24h",
-    "risk_168h",
-    "failure_type",
-    "action",
-    "expected_from",
-    "expected_to",
-    "peer_device",
-    "peer_interface",
-    "model_version",
-    "act_at",
-)
-"""Columns of an alarms CSV, as ``backtest`` and ``export`` write it and ``evaluate`` reads it."""
-
 
 def utc_now() -> datetime:
     """The wall clock, in UTC."""
@@ -121,6 +97,9 @@ class AlarmRecord:
         act_at: when it reached the level ``act``.
         expected_from, expected_to: when the failure is expected.
         reasons: in an operator's words, strongest first.
+        suppressed_until: when a suppressed one opens again.
+        renewed_at: when a run last spoke of it, by the store's clock.
+        revision: the store's count of its changes; what it says has changed where this has.
     """
 
     alarm_id: str
@@ -145,6 +124,9 @@ class AlarmRecord:
     peer_interface: str | None = None
     reasons: Sequence[str] = ()
     status: Status = Status.OPEN
+    suppressed_until: datetime | None = None
+    renewed_at: datetime | None = field(default=None, compare=False)
+    revision: int = field(default=1, compare=False)
 
     def __post_init__(self) -> None:
         """Words become their enumerations; naive times and impossible risks are refused here, not on the wire."""
@@ -152,7 +134,7 @@ class AlarmRecord:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, kind(value))
-        for name in ("raised_at", "act_at", "cleared_at", "expected_from", "expected_to"):
+        for name in ("raised_at", "act_at", "cleared_at", "expected_from", "expected_to", "suppressed_until"):
             _require_zone(name, getattr(self, name))
         for name in ("risk_24h", "risk_168h"):
             _require_probability(name, getattr(self, name))
@@ -276,17 +258,6 @@ def left_alone(alarm_id: str, share: float) -> bool:
     return int(hashlib.sha256(alarm_id.encode()).hexdigest()[:8], 16) < share * 2**32
 
 
-def csv_row(alarm: AlarmRecord) -> dict[str, str]:
-    """The alarm under `CSV_COLUMNS`; what is missing is empty, times are ISO 8601 in UTC."""
-    return {name: _cell(getattr(alarm, name)) for name in CSV_COLUMNS}
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return "" if value is None else str(value)
-
-
 def _require_zone(name: str, time: datetime | None) -> None:
     if time is not None and time.tzinfo is None:
         msg = f"{name} {time.isoformat()} has no time zone"
@@ -299,11 +270,8 @@ def _require_probability(name: str, risk: float | None) -> None:
         raise ValueError(msg)
 
 
-MUTABLE: Final = frozenset(field.name for field in fields(AlarmRecord)) - {
-    "alarm_id",
-    "link_id",
-    "raised_at",
-    "cleared_at",
-    "status",
+MUTABLE: Final = frozenset(each.name for each in fields(AlarmRecord)) - {
+    *{"alarm_id", "link_id", "raised_at", "cleared_at", "status"},
+    *{"suppressed_until", "renewed_at", "revision"},
 }
 """What a later run may change about a standing alarm; its life is changed by transitions only."""

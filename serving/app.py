@@ -1,5 +1,8 @@
 """The REST service, built from its settings; nothing is read from the environment here."""
 
+import asyncio
+import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -15,6 +18,7 @@ from serving.alarms import utc_now
 from serving.audit import AuditLog, AuditMiddleware
 from serving.auth import OperatorToken, TokenBook
 from serving.deps import Services
+from serving.errors import ProblemError
 from serving.limits import CallerMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
@@ -23,9 +27,12 @@ from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
 from serving.tokens import TokenStore
+from serving.upkeep import sweep
 
 __all__ = ["create_app"]
 
+_SWEEP_EVERY_S: Final = 10.0
+_log: Final = logging.getLogger(__name__)
 _BODY_BYTES: Final = 65_536  # a reason is 500 characters; nothing larger is asked for yet
 _ABOUT: Final = (
     "Which optical transceivers will fail, and how, about a day ahead. "
@@ -57,7 +64,11 @@ def create_app(
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         if own:
             await run_in_threadpool(store.open)
+        ending = asyncio.Event()
+        sweeper = asyncio.create_task(_sweep(store, settings.alarm_ttl_s, clock, ending))
         yield
+        ending.set()
+        await sweeper  # what it has begun it ends: its connection goes back to the store
         if own:
             store.close()
 
@@ -82,3 +93,14 @@ def create_app(
     for router in (alarms.router, transceivers.router, health.router):
         app.include_router(router)
     return app
+
+
+async def _sweep(store: AlarmStore, ttl_s: float, clock: Callable[[], datetime], ending: asyncio.Event) -> None:
+    """Expire and open what is due, whatever else runs or does not."""
+    while not ending.is_set():
+        try:
+            await run_in_threadpool(sweep, store, ttl_s, clock())
+        except ProblemError as error:
+            _log.warning("alarms are not looked after: %s", error)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ending.wait(), _SWEEP_EVERY_S)

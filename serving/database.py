@@ -17,6 +17,7 @@ _BUSY_TIMEOUT_MS: Final = 10_000
 """A score run writes for well under a second; ten wait out a slow disk and several writers."""
 
 _LOCK: Final = 0x666F7265  # "fore": PostgreSQL's advisory lock of whoever writes to the store
+_ONE_VIEW: Final = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITE: Final = {"forelight_write": True}
 
 
@@ -83,7 +84,8 @@ def reading(engine: Engine) -> Iterator[Connection]:
     Raises:
         StoreError: the database does not answer.
     """
-    with _named_errors(engine), engine.connect() as connection, connection.begin():
+    options = _ONE_VIEW if engine.dialect.name == "postgresql" else {}
+    with _named_errors(engine), engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
 
 

@@ -8,10 +8,11 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from serving.alarms import ScoreRun, fresh
+from serving.alarms import AlarmRecord, ScoreRun, fresh
 from serving.audit import audited
 from serving.auth import Caller, TokenBook, allow
 from serving.errors import QueryError
+from serving.schemas import Alarm
 from serving.settings import Settings
 from serving.snapshot import LatestScores, Snapshot
 from serving.store import AlarmStore
@@ -49,6 +50,10 @@ class Services:
     def fresh(self, run: ScoreRun | None) -> ScoreRun:
         """The run, or an error where it is none to act on."""
         return fresh(run, now=self.clock(), stale_after_s=self.settings.stale_after_s)
+
+    def alarm(self, record: AlarmRecord, servers: frozenset[tuple[str, str]]) -> Alarm:
+        """An alarm as it goes over the wire."""
+        return Alarm.of(record, servers, self.settings.no_act_share, self.settings.alarm_ttl_s)
 
 
 async def _services(request: Request) -> Services:

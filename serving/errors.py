@@ -12,6 +12,8 @@
     + TransitionError     409 the alarm's state does not allow it
     + AlarmConflictError  409 the fault unit already has a standing alarm
     + RunOrderError       409 a later run was already applied
+    + PreconditionError   412 the alarm is not what it was when the caller looked
+    + IdempotencyError    422 the key was used for another request
     + TokenError          401 no token was presented, or none that is valid
     + OperatorError       403 there is no token at all, so nothing may be changed
     + ScopeError          403 the token's scope does not reach so far
@@ -29,9 +31,11 @@ __all__ = [
     "AlarmConflictError",
     "AlarmNotFoundError",
     "CursorError",
+    "IdempotencyError",
     "NoScoresError",
     "NotReadyError",
     "OperatorError",
+    "PreconditionError",
     "ProblemError",
     "QueryError",
     "RateLimitError",
@@ -131,6 +135,18 @@ class RunOrderError(ProblemError):
     """Runs are applied in the order of their times."""
 
     status, kind, title = 409, "run-order", "A later run was already applied"
+
+
+class PreconditionError(ProblemError):
+    """What the caller saw is no longer so."""
+
+    status, kind, title = 412, "precondition-failed", "The alarm has changed"
+
+
+class IdempotencyError(ProblemError):
+    """A key stands for one request."""
+
+    status, kind, title = 422, "idempotency-key-reused", "The key was used for another request"
 
 
 class TokenError(ProblemError):

@@ -15,7 +15,7 @@ from serving.alarms import STANDING, AlarmRecord, Event, Level, ScoreRun, Status
 from serving.errors import AlarmNotFoundError, CursorError
 from serving.tables import alarm_events, alarms, runs
 
-__all__ = ["AlarmFilter", "Page"]
+__all__ = ["AlarmFilter", "Page", "Story"]
 
 RUN_FIELDS: Final = tuple(field.name for field in fields(ScoreRun))
 _ALARM_FIELDS: Final = tuple(field.name for field in fields(AlarmRecord))
@@ -49,6 +49,15 @@ class Page:
 
     alarms: tuple[AlarmRecord, ...]
     next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An alarm, its life from the first event on, and the latest run."""
+
+    record: AlarmRecord
+    events: tuple[Event, ...]
+    run: ScoreRun | None
 
 
 def latest_run(connection: Connection) -> ScoreRun | None:

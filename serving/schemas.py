@@ -1,63 +1,36 @@
-"""What goes over the wire under ``/v1``; OpenAPI is made of these."""
+"""What goes over the wire about alarms, and of the service itself; OpenAPI is made of these."""
 
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
 from ingest.schema import Action, FailureType
-from serving.alarms import AlarmRecord, Event, Level, Status, Suspect, left_alone
+from serving.alarms import STANDING, AlarmRecord, Event, Level, Status, Suspect, left_alone
+from serving.errors import QueryError
 from serving.queries import AlarmFilter
+from serving.wire import Asked, Name, Risk, Said, Scored, Time
 
 __all__ = [
-    "ActionStep",
     "Alarm",
     "AlarmAnswer",
     "AlarmEvent",
     "AlarmQuery",
     "Alarms",
-    "Name",
     "Reason",
     "SiteQuery",
-    "Transceiver",
-    "TransceiverAlarm",
+    "Suppression",
     "Version",
 ]
 
-_PLAIN: Final = r"^[^\x00-\x1f\x7f]+$"  # no control characters: they are in no name, and PostgreSQL refuses NUL
-LONGEST_NAME: Final = 255
+_LONGEST_SUPPRESSION_S: Final = 90 * 86_400
 
 
-def _to_utc(time: datetime) -> datetime:
-    try:
-        return time.astimezone(UTC)
-    except OverflowError as error:
-        msg = "the time is out of range"
-        raise ValueError(msg) from error
-
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
-Risk = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Time = Annotated[AwareDatetime, AfterValidator(_to_utc)]
-
-
-class _Asked(BaseModel):
-    """What a client sends: a name that does not exist is refused, not ignored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Said(BaseModel):
-    """What the service answers."""
-
-    model_config = ConfigDict(frozen=True, protected_namespaces=())
-
-
-class AlarmQuery(_Asked):
+class AlarmQuery(Asked):
     """Filters and page of ``GET /v1/alarms``."""
 
-    status: Annotated[list[Status], Field(max_length=len(Status), description="Any of these; repeatable.")] = []
+    status: Annotated[list[Status], Field(max_length=len(Status), description="Any of these; repeatable.")] = []  # noqa: RUF012 - pydantic copies it
     site: Name | None = None
     device: Annotated[Name | None, Field(description="Device of the suspect end.")] = None
     interface: Annotated[Name | None, Field(description="Interface of the suspect end.")] = None
@@ -82,16 +55,43 @@ class AlarmQuery(_Asked):
         )
 
 
-class SiteQuery(_Asked):
+class SiteQuery(Asked):
     """Which site; names are unique within one only."""
 
     site: Name = "default"
 
 
-class Reason(_Asked):
-    """Why an alarm is acknowledged or cleared."""
+class Reason(Asked):
+    """Why an alarm takes a step of its life."""
 
     reason: Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")] = ""
+
+
+class Suppression(Reason):
+    """Why an alarm is suppressed, and how long: it opens again by itself."""
+
+    until: Annotated[Time | None, Field(description="Until then; or `ttl_s` says how long.")] = None
+    ttl_s: Annotated[int | None, Field(ge=1, le=_LONGEST_SUPPRESSION_S, description="So many seconds from now.")] = None
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if (self.until is None) == (self.ttl_s is None):
+            msg = "say either `until` or `ttl_s`: what is suppressed without an end is forgotten"
+            raise ValueError(msg)
+        return self
+
+    def end(self, now: datetime) -> datetime:
+        """When it opens again.
+
+        Raises:
+            QueryError: that has passed, or is too far off.
+        """
+        if self.until is None:
+            return now + timedelta(seconds=self.ttl_s or 0)
+        if not now < self.until <= now + timedelta(seconds=_LONGEST_SUPPRESSION_S):
+            msg = "`until` lies in the future, 90 days at most"
+            raise QueryError(msg)
+        return self.until
 
 
 _ALARM_EXAMPLE: Final[JsonDict] = {
@@ -111,6 +111,8 @@ _ALARM_EXAMPLE: Final[JsonDict] = {
     "raised_at": "2026-11-29T06:00:00Z",
     "act_at": "2026-11-29T06:00:00Z",
     "cleared_at": None,
+    "suppressed_until": None,
+    "expires_at": "2026-11-30T12:04:00Z",
     "risk_24h": 0.71,
     "risk_168h": 0.93,
     "failure_type": "laser_degradation",
@@ -122,10 +124,10 @@ _ALARM_EXAMPLE: Final[JsonDict] = {
 }
 
 
-_MADE: Final = frozenset({"affected_nodes", "left_alone", "reasons"})
+_MADE: Final = frozenset({"affected_nodes", "expires_at", "left_alone", "reasons"})
 
 
-class Alarm(_Said):
+class Alarm(Said):
     """An alarm on a fault unit; a forecast, so it is never a fault that has happened."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ALARM_EXAMPLE]}, frozen=True, protected_namespaces=())
@@ -151,6 +153,10 @@ class Alarm(_Said):
     raised_at: datetime
     act_at: Annotated[datetime | None, Field(description="When it reached the level `act`.")]
     cleared_at: datetime | None
+    suppressed_until: Annotated[datetime | None, Field(description="When it opens again.")]
+    expires_at: Annotated[
+        datetime | None, Field(description="When it expires unless a run renews it; null where it does not stand.")
+    ]
     risk_24h: Annotated[float | None, Field(description="Calibrated P(failure within 24 h).")]
     risk_168h: float | None
     failure_type: Annotated[FailureType | None, Field(description="Most probable one, given failure.")]
@@ -161,16 +167,19 @@ class Alarm(_Said):
     model_version: Annotated[str, Field(description="Of the model that last updated the alarm.")]
 
     @classmethod
-    def of(cls, record: AlarmRecord, servers: frozenset[tuple[str, str]], no_act_share: float) -> Self:
+    def of(cls, record: AlarmRecord, servers: frozenset[tuple[str, str]], no_act_share: float, ttl_s: float) -> Self:
         """The record, with the servers on its link by name; none is left alone where no server is known at all."""
         ends = dict.fromkeys(name for name in (record.device, record.peer_device) if name is not None)
         values = {name: getattr(record, name) for name in cls.model_fields if name not in _MADE}
         nodes = [name for name in ends if (record.site, name) in servers]
-        alone = bool(servers) and not nodes and left_alone(record.alarm_id, no_act_share)
-        return cls(**values, affected_nodes=nodes, left_alone=alone, reasons=list(record.reasons))
+        values["affected_nodes"], values["reasons"] = nodes, list(record.reasons)
+        values["left_alone"] = bool(servers) and not nodes and left_alone(record.alarm_id, no_act_share)
+        renewed_at = record.renewed_at if record.status in STANDING else None
+        values["expires_at"] = None if renewed_at is None else renewed_at + timedelta(seconds=ttl_s)
+        return cls(**values)
 
 
-class AlarmEvent(_Said):
+class AlarmEvent(Said):
     """One step of an alarm's life."""
 
     at: datetime
@@ -185,14 +194,7 @@ class AlarmEvent(_Said):
         return cls(at=event.at, from_status=event.from_status, to_status=event.to_status, who=event.who, why=event.why)
 
 
-class _Scored(_Said):
-    """Of which run an answer is; without it, an answer could not be trusted."""
-
-    scored_at: Annotated[datetime, Field(description="Time the latest scores are as of.")]
-    model_version: Annotated[str, Field(description="Of the latest run.")]
-
-
-class Alarms(_Scored):
+class Alarms(Scored):
     """A page of alarms, the newest first."""
 
     answered_at: Annotated[datetime, Field(description="Give it as `since`, less a minute, the next time.")]
@@ -200,61 +202,14 @@ class Alarms(_Scored):
     next_cursor: Annotated[str | None, Field(description="Null on the last page.")]
 
 
-class AlarmAnswer(_Scored):
+class AlarmAnswer(Scored):
     """One alarm with its life."""
 
     alarm: Alarm
     events: list[AlarmEvent]
 
 
-class TransceiverAlarm(_Said):
-    """The standing alarm on a transceiver's link."""
-
-    alarm_id: str
-    status: Status
-    level: Level
-    device: str
-    interface: str
-    raised_at: datetime
-
-
-class ActionStep(_Said):
-    """One thing to try, if those before it did not cure."""
-
-    action: Action
-    cures: Annotated[float, Field(description="P(it cures), given that the steps before did not.")]
-    cost_h: Annotated[float, Field(description="Hours that trying it costs.")]
-
-
-class Transceiver(_Scored):
-    """The latest score of one module; ``unknown`` is not healthy."""
-
-    site: str
-    device: str
-    interface: str
-    serial: str | None
-    status: Annotated[str, Field(description="`scored`, or `unknown` with `reasons` saying why.")]
-    risks: Annotated[
-        dict[str, float | None],
-        Field(description="P(failure of its link within), by horizon.", examples=[{"24h": 0.71, "168h": 0.93}]),
-    ]
-    failure_type: Annotated[str | None, Field(description="Null, as suspects are, where the risk is negligible.")]
-    type_probabilities: Annotated[dict[str, float | None] | None, Field(description="Given failure.")]
-    suspect: str | None
-    suspect_device: str | None
-    suspect_interface: str | None
-    suspect_probability: float | None
-    action: Annotated[str | None, Field(description="What to try first.")]
-    actions: Annotated[list[ActionStep], Field(description="What to try in turn, for the least expected cost.")]
-    expected_cost_h: Annotated[float | None, Field(description="Hours that trying these costs in the mean.")]
-    reasons: list[str]
-    peer_device: str | None
-    peer_interface: str | None
-    alarm: TransceiverAlarm | None
-    data_age_s: Annotated[float | None, Field(description="Age of the newest reading used, now.")]
-
-
-class Version(_Said):
+class Version(Said):
     """What answers here."""
 
     version: Annotated[str, Field(description="Of forelight.")]

@@ -23,6 +23,7 @@ class Settings:
         tracking_uri: ``MLFLOW_TRACKING_URI``; SQLite below home by default.
         stale_after_s: ``FORELIGHT_STALE_AFTER_S``: older scores are no answer.
         no_act_share: ``FORELIGHT_NO_ACT_SHARE``: share of the alarms between switches left alone at random.
+        alarm_ttl_s: ``FORELIGHT_ALARM_TTL_S``: an alarm of which no run has spoken for so long expires.
         rate_per_s: ``FORELIGHT_RATE_PER_S``: requests a second that one caller may make, twice as many at once.
         dask_scheduler: ``FORELIGHT_DASK_SCHEDULER``, ``tcp://host:port``; this machine's processes where not set.
     """
@@ -33,6 +34,7 @@ class Settings:
     tracking_uri: str
     stale_after_s: float = 7_200.0
     no_act_share: float = 0.0
+    alarm_ttl_s: float = 86_400.0
     rate_per_s: float = 1_000.0
     dask_scheduler: str | None = None
 
@@ -51,6 +53,7 @@ class Settings:
             tracking_uri=env.get("MLFLOW_TRACKING_URI", f"sqlite:///{home / 'mlflow.db'}"),
             stale_after_s=_number(env, "FORELIGHT_STALE_AFTER_S", 7_200.0, least=1.0, most=1e7),
             no_act_share=_number(env, "FORELIGHT_NO_ACT_SHARE", 0.0, least=0.0, most=0.5),
+            alarm_ttl_s=_number(env, "FORELIGHT_ALARM_TTL_S", 86_400.0, least=3_600.0, most=1e7),
             rate_per_s=_number(env, "FORELIGHT_RATE_PER_S", 1_000.0, least=1.0, most=1e6),
             dask_scheduler=env.get("FORELIGHT_DASK_SCHEDULER") or None,
         )

@@ -52,6 +52,7 @@ class Snapshot:
 
     Attributes:
         alarms: the standing alarm at either end of a link, by (site, device, interface).
+        standing: the standing alarms by their identifiers.
         servers: (site, device) whose modules have the role ``nic``.
     """
 
@@ -59,6 +60,7 @@ class Snapshot:
     run: ScoreRun | None
     scores: ScoreTable
     alarms: Mapping[Key, AlarmRecord]
+    standing: Mapping[str, AlarmRecord]
     servers: frozenset[tuple[str, str]]
 
 
@@ -85,6 +87,7 @@ class LatestScores:
         self._monotonic = monotonic
         self._current: Snapshot | None = None
         self._due_s = -math.inf
+        self._checked_s = -math.inf
         self._lock = asyncio.Lock()
 
     async def get(self) -> Snapshot:
@@ -103,29 +106,38 @@ class LatestScores:
                 self._due_s = self._monotonic() + self._check_every_s
             return self._current
 
+    @property
+    def age_s(self) -> float:
+        """How long ago the store was last found to say the same as the snapshot."""
+        return self._monotonic() - self._checked_s
+
     def forget(self) -> None:
         """Look again at the next request: something was just changed."""
         self._due_s = -math.inf
 
     async def _renewed(self) -> Snapshot:
+        began_s = self._monotonic()
         try:
-            return await asyncio.to_thread(self._load, self._current)
+            found = await asyncio.to_thread(self._load, self._current)
         except ProblemError as error:
             if self._current is None:
                 raise
             _log.warning("serving the scores already in memory: %s", error)
             return self._current
+        self._checked_s = began_s
+        return found
 
     def _load(self, last: Snapshot | None) -> Snapshot:
         version = self._store.version()
         if last is not None and last.version == version:
             return last
         run = self._store.latest_run()
-        alarms = _by_end(self._store.open_alarms())
+        standing = {alarm.alarm_id: alarm for alarm in self._store.open_alarms()}
+        alarms = _by_end(standing.values())
         if last is not None and last.run == run:
-            return Snapshot(version, run, last.scores, alarms, last.servers)
+            return Snapshot(version, run, last.scores, alarms, standing, last.servers)
         scores, servers = self._read(run)
-        return Snapshot(version, run, scores, alarms, servers)
+        return Snapshot(version, run, scores, alarms, standing, servers)
 
     def _read(self, run: ScoreRun | None) -> tuple[ScoreTable, frozenset[tuple[str, str]]]:
         """The run's scores and the servers from the lake; empty before the first run."""

@@ -6,33 +6,22 @@ the database itself holds both. What consumers are to be told of a step is writt
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, Engine, func, insert, select
 
 from serving import migrate, notices, queries
-from serving.alarms import (
-    MUTABLE,
-    STANDING,
-    AlarmRecord,
-    Applied,
-    Clear,
-    Event,
-    ScoreRun,
-    Status,
-    check_transition,
-    utc_now,
-)
+from serving.alarms import AlarmRecord, Applied, Clear, Event, ScoreRun, Status, utc_now
+from serving.changes import Change
 from serving.database import make_engine, reading, writing
-from serving.errors import AlarmConflictError, AlarmNotFoundError, RunOrderError
-from serving.queries import AlarmFilter, Page
-from serving.tables import alarm_events, alarms, runs
+from serving.errors import RunOrderError
+from serving.queries import AlarmFilter, Page, Story
+from serving.tables import runs
 
 __all__ = ["AlarmFilter", "AlarmStore", "Page"]
-
-_CHUNK = 500  # values in one IN (...): well below SQLite's limit of variables
 
 
 class AlarmStore:
@@ -106,7 +95,7 @@ class AlarmStore:
             if not _record_run(connection, run):
                 return Applied(new=False)
             who = f"{run.model_name} {run.model_version}"
-            change = _Change(connection, who=who, now=self._clock())
+            change = Change(connection, who=who, now=self._clock())
             closed = sum(change.close(clear) for clear in cleared)
             change.raise_all(raised)
             renewed = sum(change.renew(record, run.at) for record in updated)
@@ -122,14 +111,14 @@ class AlarmStore:
             AlarmNotFoundError: there is no such alarm.
             TransitionError: the step is not legal.
         """
+        with self.changing(who) as change:
+            return change.take(alarm_id, to, why=why)
+
+    @contextmanager
+    def changing(self, who: str) -> Iterator[Change]:
+        """Several writes by one author that are kept together or not at all; nobody else writes meanwhile."""
         with writing(self._engine) as connection:
-            record = queries.alarm(connection, alarm_id)
-            if record.status != to:
-                check_transition(alarm_id, record.status, to)
-                now = self._clock()
-                change = _Change(connection, who=who, now=now)
-                change.step(alarm_id, record.status, to, at=now, why=why)
-            return queries.alarm(connection, alarm_id)
+            yield Change(connection, who=who, now=self._clock())
 
     def latest_run(self) -> ScoreRun | None:
         """The run of the latest time; None before the first."""
@@ -149,6 +138,16 @@ class AlarmStore:
         """
         with reading(self._engine) as connection:
             return queries.alarm(connection, alarm_id)
+
+    def story(self, alarm_id: str) -> Story:
+        """One alarm with its life and the latest run, all as of one moment.
+
+        Raises:
+            AlarmNotFoundError: there is no such alarm.
+        """
+        with reading(self._engine) as connection:
+            record = queries.alarm(connection, alarm_id)
+            return Story(record, queries.events(connection, alarm_id), queries.latest_run(connection))
 
     def events(self, alarm_id: str) -> tuple[Event, ...]:
         """The alarm's life, from its first event on; empty where there is no such alarm."""
@@ -196,91 +195,3 @@ def _record_run(connection: Connection, run: ScoreRun) -> bool:
         raise RunOrderError(msg)
     connection.execute(insert(runs).values(**{name: getattr(run, name) for name in queries.RUN_FIELDS}))
     return True
-
-
-class _Change:
-    """The writes of one transaction, by one author."""
-
-    def __init__(self, connection: Connection, *, who: str, now: datetime) -> None:
-        self._connection = connection
-        self._who = who
-        self._now = now
-
-    def raise_all(self, records: Sequence[AlarmRecord]) -> None:
-        """Insert alarms, each with its first event."""
-        if not records:
-            return
-        self._refuse_conflicts(records)
-        rows = [queries.row(record) | {"changed_at": self._now} for record in records]
-        self._connection.execute(insert(alarms), rows)
-        events = [self._event(r.alarm_id, None, r.status, at=r.raised_at, why=_why_raised(r)) for r in records]
-        self._record(events, records)
-
-    def renew(self, record: AlarmRecord, at: datetime) -> bool:
-        """Write what a run found out since about a standing alarm; False where it is closed."""
-        old = self._status_of(record.alarm_id)
-        status = Status(old["status"])
-        if status not in STANDING:
-            return False
-        values = {name: value for name, value in queries.row(record).items() if name in MUTABLE}
-        changed = old["level"] != record.level
-        if changed:
-            values["changed_at"] = self._now
-        self._connection.execute(update(alarms).where(alarms.c.alarm_id == record.alarm_id).values(**values))
-        if changed:
-            why = f"level {old['level']} became {record.level}"
-            self._record([self._event(record.alarm_id, status, status, at=at, why=why)])
-        return True
-
-    def close(self, clear: Clear) -> bool:
-        """End an alarm; False where it had ended."""
-        status = Status(self._status_of(clear.alarm_id)["status"])
-        if status not in STANDING:
-            return False
-        self.step(clear.alarm_id, status, clear.to, at=clear.at, why=clear.why)
-        return True
-
-    def step(self, alarm_id: str, old: Status, new: Status, *, at: datetime, why: str) -> None:
-        """Write a legal transition and its event."""
-        values: dict[str, object] = {"status": new.value, "changed_at": self._now}
-        if old in STANDING and new not in STANDING:
-            values["cleared_at"] = at
-        self._connection.execute(update(alarms).where(alarms.c.alarm_id == alarm_id).values(**values))
-        self._record([self._event(alarm_id, old, new, at=at, why=why)])
-
-    def _event(self, alarm_id: str, old: Status | None, new: Status, *, at: datetime, why: str) -> Event:
-        return Event(alarm_id=alarm_id, at=at, from_status=old, to_status=new, who=self._who, why=why)
-
-    def _record(self, events: Sequence[Event], records: Sequence[AlarmRecord] = ()) -> None:
-        """Write events of alarms that are changed already, each with the message that tells consumers of it."""
-        query = insert(alarm_events).returning(alarm_events.c.event_id, sort_by_parameter_order=True)
-        event_ids = self._connection.scalars(query, [queries.event_row(event) for event in events]).all()
-        after = records or [queries.alarm(self._connection, event.alarm_id) for event in events]
-        notices.write(self._connection, events, event_ids, after)
-
-    def _status_of(self, alarm_id: str) -> RowMapping:
-        query = select(alarms.c.status, alarms.c.level).where(alarms.c.alarm_id == alarm_id)
-        found = self._connection.execute(query).mappings().one_or_none()
-        if found is None:
-            msg = f"there is no alarm {alarm_id!r}"
-            raise AlarmNotFoundError(msg)
-        return found
-
-    def _refuse_conflicts(self, records: Sequence[AlarmRecord]) -> None:
-        """Say which alarm stands in the way, rather than which index."""
-        for start in range(0, len(records), _CHUNK):
-            some = records[start : start + _CHUNK]
-            standing = queries.is_standing() & alarms.c.link_id.in_([r.link_id for r in some])
-            same_id = alarms.c.alarm_id.in_([r.alarm_id for r in some])
-            query = select(alarms.c.alarm_id, alarms.c.link_id, alarms.c.status).where(standing | same_id)
-            found = self._connection.execute(query).first()
-            if found is not None:
-                msg = f"fault unit {found.link_id} already has alarm {found.alarm_id}, which is {found.status}"
-                raise AlarmConflictError(msg)
-        if len({r.link_id for r in records if r.status in STANDING}) < sum(r.status in STANDING for r in records):
-            msg = "a run raised two alarms on one fault unit"
-            raise AlarmConflictError(msg)
-
-
-def _why_raised(record: AlarmRecord) -> str:
-    return "; ".join(record.reasons) or f"risk over the limit of level {record.level}"

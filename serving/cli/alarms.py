@@ -5,6 +5,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,14 +14,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from serving.alarms import CSV_COLUMNS, AlarmRecord, Status, csv_row, fresh, utc_now
+from serving.alarm_csv import CSV_COLUMNS, csv_row
+from serving.alarms import AlarmRecord, Status, fresh, utc_now
 from serving.audit import Entry, note
 from serving.cli.who import user
 from serving.errors import ServingError, StaleScoresError
 from serving.settings import Settings
 from serving.store import AlarmFilter, AlarmStore
+from serving.upkeep import prune
 
-__all__ = ["acknowledge", "clear", "export", "list_alarms", "show"]
+__all__ = ["acknowledge", "clear", "delete_old", "export", "list_alarms", "reopen", "show", "suppress"]
 
 _WIDTH: Final = 140
 
@@ -85,6 +89,27 @@ def clear(alarm_id: str, *, reason: str) -> None:
     _step(alarm_id, Status.CLEARED, reason)
 
 
+def suppress(alarm_id: str, *, hours: float, reason: str) -> None:
+    """Leave an alarm alone for so many hours, in the name of whoever is logged in."""
+    _step(alarm_id, Status.SUPPRESSED, reason, until=utc_now() + timedelta(hours=hours))
+
+
+def reopen(alarm_id: str, *, reason: str) -> None:
+    """Suppress an alarm no longer, in the name of whoever is logged in."""
+    _step(alarm_id, Status.OPEN, reason)
+
+
+def delete_old(*, keep_days: int, as_json: bool) -> None:
+    """Delete what ended longer ago, and say how much that was."""
+    with _store() as store:
+        gone = prune(store, utc_now() - timedelta(days=keep_days))
+        note(store.engine, _entry("alarms prune", f"keep {keep_days} days"))
+    if as_json:
+        _print_json(asdict(gone))
+    else:
+        typer.echo(f"deleted {gone.alarms} alarms, {gone.runs} runs, {gone.audit} audit entries")
+
+
 def export(out: Path) -> None:
     """Write all alarms as CSV, whole or not at all.
 
@@ -118,12 +143,16 @@ def _store() -> Iterator[AlarmStore]:
         yield store
 
 
-def _step(alarm_id: str, to: Status, reason: str) -> None:
+def _step(alarm_id: str, to: Status, reason: str, until: datetime | None = None) -> None:
     with _store() as store:
-        who = f"cli:{user()}"
-        record = store.transition(alarm_id, to, who, reason)
-        note(store.engine, Entry(at=utc_now(), who=who, what=f"alarms {to}", subject=alarm_id, outcome="done"))
+        with store.changing(f"cli:{user()}") as change:
+            record = change.take(alarm_id, to, why=reason, until=until)
+        note(store.engine, _entry(f"alarms {to}", alarm_id))
     typer.echo(f"alarm {record.alarm_id} is {record.status}")
+
+
+def _entry(what: str, subject: str) -> Entry:
+    return Entry(at=utc_now(), who=f"cli:{user()}", what=what, subject=subject, outcome="done")
 
 
 def _statuses(status: str | None) -> frozenset[Status] | None:

@@ -9,9 +9,9 @@ from serving.cli.options import Json
 
 __all__ = ["alarms", "lake", "model"]
 
-_Status = Literal["open", "acked", "suppressed", "cleared", "expired"]
+_Status = Literal["open", "acked", "suppressed", "cleared", "expired", "confirmed"]
 
-alarms = typer.Typer(help="Alarms: list, show, acknowledge, clear, export.", no_args_is_help=True)
+alarms = typer.Typer(help="Alarms: list, show, acknowledge, suppress, clear, export, prune.", no_args_is_help=True)
 model = typer.Typer(help="Models: list, promote, roll back, card, watch.", no_args_is_help=True)
 lake = typer.Typer(help="The lake: create, statistics, compaction, retention, check.", no_args_is_help=True)
 
@@ -50,6 +50,37 @@ def alarms_clear(alarm_id: str, reason: Annotated[str, typer.Option(help="Why.")
     from serving.cli import alarms as command
 
     command.clear(alarm_id, reason=reason)
+
+
+@alarms.command("suppress")
+def alarms_suppress(
+    alarm_id: str,
+    hours: Annotated[float, typer.Option(min=0.1, max=2160.0, help="Then it opens again by itself.")],
+    reason: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Leave an alarm alone for a while."""
+    from serving.cli import alarms as command
+
+    command.suppress(alarm_id, hours=hours, reason=reason)
+
+
+@alarms.command("reopen")
+def alarms_reopen(alarm_id: str, reason: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+    """Suppress an alarm no longer."""
+    from serving.cli import alarms as command
+
+    command.reopen(alarm_id, reason=reason)
+
+
+@alarms.command("prune")
+def alarms_prune(
+    keep_days: Annotated[int, typer.Option(min=30, max=36_500, help="Keep what ended within so many.")] = 730,
+    json: Json = False,
+) -> None:
+    """Delete alarms that ended long ago, with their events, and runs and audit entries as old."""
+    from serving.cli import alarms as command
+
+    command.delete_old(keep_days=keep_days, as_json=json)
 
 
 @alarms.command("export")

@@ -7,12 +7,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from sqlalchemy import make_url
 
 from ingest.errors import ExportError
 from ingest.exports import ImportReport, import_export
 from ingest.lake import Lake
 from ingest.quarantine import Kind
+from serving.alarms import utc_now
+from serving.confirming import confirm
 from serving.settings import Settings
+from serving.store import AlarmStore
 
 __all__ = ["run"]
 
@@ -36,6 +40,7 @@ def run(directory: Path, *, as_json: bool) -> None:
             quarantine=settings.home / "quarantine",
             progress=lambda file, done, total: bars.update(task, description=file, completed=done, total=total),
         )
+    _confirm(settings)
     if as_json:
         print(json.dumps(_as_json(report), indent=2))  # noqa: T201 - the answer
     else:
@@ -45,6 +50,15 @@ def run(directory: Path, *, as_json: bool) -> None:
         more = f"; and {len(others)} more" if others else ""
         msg = f"{first}{more} (everything else was kept)"
         raise ExportError(msg)
+
+
+def _confirm(settings: Settings) -> None:
+    """Let tickets that have come confirm alarms, where there are any."""
+    path = make_url(settings.database_url).database
+    if settings.database_url.startswith("sqlite") and not Path(path or "").exists():
+        return
+    with AlarmStore(settings.database_url) as store:
+        confirm(store, Lake(settings.lake_uri), utc_now())
 
 
 def _as_json(report: ImportReport) -> dict[str, object]:

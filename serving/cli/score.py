@@ -16,14 +16,17 @@ from ingest.lake import Lake
 from models.artifact import Artifact
 from models.day_one import VERSION, day_one
 from models.registry import Registry
+from serving.alarms import utc_now
 from serving.cli.progress import step
 from serving.compute import Compute
+from serving.confirming import confirm
 from serving.leases import score_lease
 from serving.score_metrics import write_metrics
 from serving.scorer import Scoring, score_fleet
 from serving.settings import Settings
 from serving.store import AlarmStore
 from serving.training import fresh_tiles, newest_hour
+from serving.upkeep import sweep
 
 __all__ = ["BUSY", "run"]
 
@@ -74,6 +77,7 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
     artifact = _champion(settings)
     hour = (at or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
     with AlarmStore(settings.database_url) as store:
+        sweep(store, settings.alarm_ttl_s, utc_now())
         last = store.latest_run()
         if last is None or last.at < hour:
             fresh_tiles(lake, step, compute)
@@ -81,7 +85,9 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
             step(f"scoring at {hour:%Y-%m-%d %H:%M}Z") as progress,
             compute.engine(_tiles(lake, hour) // _A_SAMPLE) as engine,
         ):
-            return score_fleet(lake, store, artifact, hour, engine=engine, check=check, progress=progress)
+            done = score_fleet(lake, store, artifact, hour, engine=engine, check=check, progress=progress)
+        confirm(store, lake, hour)
+        return done
 
 
 def _champion(settings: Settings) -> Artifact:

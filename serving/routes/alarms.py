@@ -1,42 +1,55 @@
-"""Alarms: list, one with its life, acknowledge, clear."""
+"""Alarms: list, one with its life, and the steps that somebody may take."""
 
 import hashlib
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
 
-from serving.alarms import AlarmRecord, Event, Status
-from serving.deps import CallerDep, FreshRunDep, ServicesDep, StoreDep, no_query, operator, reader
-from serving.errors import ProblemError
+from serving.alarms import STANDING, AlarmRecord, ScoreRun, Status
+from serving.deps import CallerDep, Services, ServicesDep, no_query, operator, reader
+from serving.errors import NoScoresError, ProblemError
+from serving.idempotency import Answer, KeyHeader, Request
 from serving.problems import problem_responses
-from serving.schemas import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Name, Reason
+from serving.schemas import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Reason, Suppression
+from serving.steps import Step, take
+from serving.wire import Name
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["alarms"])
 _Id = Annotated[Name, Path(description="Identifier of the alarm.")]
+_IfMatch = Annotated[
+    str | None,
+    Header(max_length=1000, description="`ETag` of the alarm as the caller saw it: where it has changed since, 412."),
+]
 _READ: Final = [Depends(reader)]
 _CHANGE: Final = [Depends(operator), Depends(no_query)]
-_REFUSALS: Final = problem_responses(401, 403, 404, 409, 422, 429, 503)
+_REFUSALS: Final = problem_responses(401, 403, 404, 409, 412, 422, 429, 503)
 
 
-@router.get("/v1/alarms", dependencies=_READ, responses=problem_responses(401, 422, 503))
-async def list_alarms(
-    query: Annotated[AlarmQuery, Query()], run: FreshRunDep, store: StoreDep, services: ServicesDep
-) -> Alarms:
+@router.get("/v1/alarms", dependencies=_READ, responses=problem_responses(401, 422, 429, 503))
+async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesDep) -> Alarms:
     """Alarms, the newest first, in any state unless `status` says which.
 
-    Where scores are stale or missing the answer is 503, never an empty list.
+    Where scores are stale or missing the answer is 503, never an empty list; but alarms that have ended
+    (`status=cleared`, `expired`, `confirmed`) are facts, and are told all the same.
     """
     answered_at = services.clock()
-    page = await run_in_threadpool(store.alarms, query.filter(), cursor=query.cursor, limit=query.limit)
+    run = await run_in_threadpool(services.store.latest_run)
+    if not query.status or STANDING & set(query.status):
+        run = services.fresh(run)
+    page = await run_in_threadpool(services.store.alarms, query.filter(), cursor=query.cursor, limit=query.limit)
     servers = await _servers(services)
+    run = _some(run)
     return Alarms(
         scored_at=run.at,
         model_version=run.model_version,
         answered_at=answered_at,
-        alarms=[Alarm.of(record, servers, services.settings.no_act_share) for record in page.alarms],
+        alarms=[services.alarm(record, servers) for record in page.alarms],
         next_cursor=page.next_cursor,
     )
 
@@ -45,54 +58,102 @@ async def list_alarms(
     "/v1/alarms/{alarm_id}",
     dependencies=[*_READ, Depends(no_query)],
     response_model=AlarmAnswer,
-    responses=problem_responses(401, 404, 422, 503) | {304: {"description": "The alarm is as it was."}},
+    responses=problem_responses(401, 404, 422, 429, 503) | {304: {"description": "The alarm is as it was."}},
 )
 async def get_alarm(
     alarm_id: _Id,
-    run: FreshRunDep,
-    store: StoreDep,
     services: ServicesDep,
-    response: Response,
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
-) -> AlarmAnswer | Response:
+) -> Response:
     """One alarm with its life: what to ask again just before draining."""
-    record = await run_in_threadpool(store.alarm, alarm_id)
-    events = await run_in_threadpool(store.events, alarm_id)
-    headers = {"ETag": _etag(record, events), "Cache-Control": "no-cache"}
+    found = await run_in_threadpool(services.store.story, alarm_id)
+    run = services.fresh(found.run) if found.record.status in STANDING else _some(found.run)
+    servers = await _servers(services)
+    alarm = services.alarm(found.record, servers)
+    headers = {"ETag": _etag(found.record, alarm, run), "Cache-Control": "no-cache"}
     if _matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    response.headers.update(headers)
-    return AlarmAnswer(
-        scored_at=run.at,
-        model_version=run.model_version,
-        alarm=Alarm.of(record, await _servers(services), services.settings.no_act_share),
-        events=[AlarmEvent.of(event) for event in events],
-    )
+    events = [AlarmEvent.of(event) for event in found.events]
+    answer = AlarmAnswer(scored_at=run.at, model_version=run.model_version, alarm=alarm, events=events)
+    return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
 
 
-@router.post(
-    "/v1/alarms/{alarm_id}/ack", dependencies=_CHANGE, responses=problem_responses(401, 403, 404, 409, 422, 429)
-)
-async def acknowledge(alarm_id: _Id, body: Reason, caller: CallerDep, services: ServicesDep) -> Alarm:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who asks for a step, under which conditions."""
+
+    services: Services
+    who: str
+    path: str
+    key: str | None
+    if_match: str | None
+
+    async def step(self, alarm_id: str, to: Status, body: Reason, until: datetime | None = None) -> Response:
+        """Take it, once; the answer has the tag of the alarm as it is now."""
+        servers = await _servers(self.services)
+
+        def answer(record: AlarmRecord, run: ScoreRun | None) -> Answer:
+            alarm = self.services.alarm(record, servers)
+            return Answer(alarm.model_dump_json(), etag=_etag(record, alarm, run))
+
+        step = Step(alarm_id=alarm_id, to=to, why=body.reason, until=until, if_match=self.if_match)
+        request = Request(self.who, self.key, self.path, body.model_dump_json())
+        said, again = await run_in_threadpool(take, self.services.store, step, request, answer)
+        self.services.scores.forget()
+        headers = {"ETag": said.etag or ""} | ({"Idempotency-Replayed": "true"} if again else {})
+        return Response(said.body, said.status, headers, media_type="application/json")
+
+
+async def _asked(
+    request: HttpRequest,
+    caller: CallerDep,
+    services: ServicesDep,
+    key: KeyHeader = None,
+    if_match: _IfMatch = None,
+) -> _Asked:
+    return _Asked(services, caller.name, request.url.path, key, if_match)
+
+
+_AskedDep = Annotated[_Asked, Depends(_asked)]
+
+
+@router.post("/v1/alarms/{alarm_id}/ack", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+async def acknowledge(alarm_id: _Id, body: Reason, asked: _AskedDep) -> Response:
     """Somebody has seen it; asking twice changes nothing more."""
-    return await _step(services, alarm_id, Status.ACKED, caller.name, body.reason)
+    return await asked.step(alarm_id, Status.ACKED, body)
 
 
-@router.post(
-    "/v1/alarms/{alarm_id}/clear", dependencies=_CHANGE, responses=problem_responses(401, 403, 404, 409, 422, 429)
-)
-async def clear(alarm_id: _Id, body: Reason, caller: CallerDep, services: ServicesDep) -> Alarm:
+@router.post("/v1/alarms/{alarm_id}/suppress", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+async def suppress(alarm_id: _Id, body: Suppression, asked: _AskedDep) -> Response:
+    """It is to be left alone for a while; then it opens again by itself. A later end may be set by asking again."""
+    return await asked.step(alarm_id, Status.SUPPRESSED, body, body.end(asked.services.clock()))
+
+
+@router.post("/v1/alarms/{alarm_id}/reopen", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+async def reopen(alarm_id: _Id, body: Reason, asked: _AskedDep) -> Response:
+    """It is suppressed no longer."""
+    return await asked.step(alarm_id, Status.OPEN, body)
+
+
+@router.post("/v1/alarms/{alarm_id}/clear", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+async def clear(alarm_id: _Id, body: Reason, asked: _AskedDep) -> Response:
     """It no longer holds; asking twice changes nothing more."""
-    return await _step(services, alarm_id, Status.CLEARED, caller.name, body.reason)
+    return await asked.step(alarm_id, Status.CLEARED, body)
 
 
-async def _step(services: ServicesDep, alarm_id: str, to: Status, who: str, reason: str) -> Alarm:
-    record = await run_in_threadpool(services.store.transition, alarm_id, to, who, reason)
-    services.scores.forget()
-    return Alarm.of(record, await _servers(services), services.settings.no_act_share)
+def _some(run: ScoreRun | None) -> ScoreRun:
+    """The run, fresh or not.
+
+    Raises:
+        NoScoresError: there is none.
+    """
+    if run is None:
+        msg = "no run was applied yet: `forelight score` makes one"
+        raise NoScoresError(msg)
+    return run
 
 
-async def _servers(services: ServicesDep) -> frozenset[tuple[str, str]]:
+async def _servers(services: Services) -> frozenset[tuple[str, str]]:
     """Devices that are servers; none where the lake cannot say, for a guess would drain the wrong one."""
     try:
         return (await services.scores.get()).servers
@@ -100,11 +161,12 @@ async def _servers(services: ServicesDep) -> frozenset[tuple[str, str]]:
         return frozenset()
 
 
-def _etag(record: AlarmRecord, events: tuple[Event, ...]) -> str:
-    """Weak: the same alarm in another run's answer is the same."""
-    return f'W/"{hashlib.sha256(repr((record, events)).encode()).hexdigest()[:32]}"'
+def _etag(record: AlarmRecord, alarm: Alarm, run: ScoreRun | None) -> str:
+    """Strong: the alarm's revision, and a hash of what else is answered beside it."""
+    beside = (run and (run.at, run.model_version), alarm.affected_nodes, alarm.left_alone, alarm.expires_at)
+    return f'"{record.revision}.{hashlib.sha256(repr(beside).encode()).hexdigest()[:16]}"'
 
 
 def _matches(if_none_match: str | None, etag: str) -> bool:
     asked = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
-    return "*" in asked or etag.removeprefix("W/") in asked
+    return "*" in asked or etag in asked

@@ -11,7 +11,9 @@ from serving.alarms import AlarmRecord, ScoreRun
 from serving.deps import FreshSnapshotDep, ServicesDep, reader
 from serving.errors import TransceiverNotFoundError
 from serving.problems import problem_responses
-from serving.schemas import ActionStep, Name, SiteQuery, Transceiver, TransceiverAlarm
+from serving.schemas import SiteQuery
+from serving.transceiver_schemas import ActionStep, Transceiver, TransceiverAlarm
+from serving.wire import Name
 
 __all__ = ["router"]
 

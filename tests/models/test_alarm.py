@@ -18,7 +18,8 @@ from models.alarm_file import read_alarms
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
 from models.walk import LinkRisks, link_risks, make_alarm
-from serving.alarms import CSV_COLUMNS, AlarmRecord
+from serving.alarm_csv import CSV_COLUMNS
+from serving.alarms import AlarmRecord
 
 AT = datetime(2026, 3, 10, 12, tzinfo=UTC)
 

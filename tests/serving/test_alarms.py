@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from serving.alarm_csv import CSV_COLUMNS, csv_row
 from serving.alarms import (
-    CSV_COLUMNS,
     STANDING,
     AlarmRecord,
     Clear,
@@ -14,7 +14,6 @@ from serving.alarms import (
     ScoreRun,
     Status,
     check_transition,
-    csv_row,
     fresh,
     left_alone,
 )

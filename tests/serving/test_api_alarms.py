@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 
 from ingest.lake import Lake
 from ingest.schema import MODULES
-from serving.alarms import CSV_COLUMNS, AlarmRecord, ScoreRun, left_alone
+from serving.alarm_csv import CSV_COLUMNS
+from serving.alarms import AlarmRecord, ScoreRun, left_alone
 from serving.app import create_app
 from serving.auth import OperatorToken
 from serving.settings import Settings
@@ -58,6 +59,8 @@ class TestList:
             "raised_at": "2026-11-29T11:00:00Z",
             "act_at": None,
             "cleared_at": None,
+            "suppressed_until": None,
+            "expires_at": "2026-11-30T12:00:00Z",
             "risk_24h": 0.5,
             "risk_168h": 0.75,
             "failure_type": "laser_degradation",

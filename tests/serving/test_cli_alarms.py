@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ingest.errors import ForelightError
-from serving.alarms import CSV_COLUMNS, AlarmRecord, ScoreRun
+from serving.alarm_csv import CSV_COLUMNS
+from serving.alarms import AlarmRecord, ScoreRun
 from serving.cli.app import app
 from serving.settings import Settings
 from serving.store import AlarmStore

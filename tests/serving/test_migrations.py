@@ -1,13 +1,15 @@
 """The schema goes up and down on both databases, and is what the code thinks it is."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from serving import migrate
+from serving import migrate, migrations
 from serving.access_tables import metadata
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.database import reading, writing
@@ -35,16 +37,34 @@ def test_a_store_is_at_the_newest_revision_and_opening_it_again_changes_nothing(
     assert migrate.head_revision() == store.revision()
 
 
-def test_one_step_down_and_up_keeps_what_is_stored(filled: AlarmStore) -> None:
+REVISIONS = sorted(each.revision for each in ScriptDirectory(migrations.__path__[0]).walk_revisions())
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_alarms_and_their_life_outlive_the_way_down_to_any_version_and_up_again(
+    filled: AlarmStore, revision: str
+) -> None:
     before = (filled.latest_run(), filled.open_alarms(), filled.events("alarm-001"))
-    with writing(filled._engine) as connection:
-        migrate.downgrade(connection, "0001")
-    assert "0001" == filled.revision()
+    with writing(filled.engine) as connection:
+        migrate.downgrade(connection, revision)
+    assert revision == filled.revision()
 
     filled.migrate()
 
     assert before == (filled.latest_run(), filled.open_alarms(), filled.events("alarm-001"))
-    assert migrate.head_revision() == filled.revision()
+    filled.transition("alarm-001", Status.CLEARED, "ann", "it works on")
+    assert 3 == len(filled.events("alarm-001"))
+
+
+def test_an_alarm_of_before_lives_its_time_from_the_migration_on(filled: AlarmStore) -> None:
+    """It would expire at once otherwise: nobody noted when it was renewed."""
+    with writing(filled.engine) as connection:
+        migrate.downgrade(connection, "0007")
+    filled.migrate()
+
+    renewed_at = filled.alarm("alarm-001").renewed_at
+    assert renewed_at is not None
+    assert abs((datetime.now(UTC) - renewed_at).total_seconds()) < 60.0
 
 
 def test_all_the_way_down_leaves_nothing_and_up_again_works(filled: AlarmStore) -> None:

@@ -1,0 +1,43 @@
+"""What all that goes over the wire has in common: bases, names, numbers and times."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+__all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time"]
+
+_PLAIN: Final = r"^[^\x00-\x1f\x7f]+$"  # no control characters: they are in no name, and PostgreSQL refuses NUL
+LONGEST_NAME: Final = 255
+
+
+def _to_utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as error:
+        msg = "the time is out of range"
+        raise ValueError(msg) from error
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
+Risk = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Time = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+
+
+class Asked(BaseModel):
+    """What a client sends: a name that does not exist is refused, not ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Said(BaseModel):
+    """What the service answers."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+
+class Scored(Said):
+    """Of which run an answer is; without it, an answer could not be trusted."""
+
+    scored_at: Annotated[datetime, Field(description="Time the latest scores are as of.")]
+    model_version: Annotated[str, Field(description="Of the latest run.")]
