@@ -18,11 +18,15 @@ from serving.alarms import utc_now
 from serving.audit import AuditLog, AuditMiddleware
 from serving.auth import OperatorToken, TokenBook
 from serving.deps import Services
+from serving.drains.config import load_drain_config
+from serving.drains.desk import Desk
+from serving.drains.sight import LatestSight
+from serving.drains.store import DrainStore
 from serving.errors import ProblemError
 from serving.limits import CallerMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
-from serving.routes import alarms, health, transceivers
+from serving.routes import alarms, health, links, transceivers
 from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
@@ -80,9 +84,12 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    scores = LatestScores(store, Lake(settings.lake_uri))
     book = TokenBook(TokenStore(store.engine, clock=clock), token, clock)
-    app.state.services = Services(settings, store, scores, clock, book, open_reads)
+    lake, config = Lake(settings.lake_uri), load_drain_config(settings.drains_config)
+    desk = Desk(DrainStore(store.engine, clock=clock), config, settings.no_act_share)
+    sight = LatestSight(lake, config.guard, clock)
+    scores = LatestScores(store, lake)
+    app.state.services = Services(settings, lake, store, scores, clock, book, open_reads, desk, sight)
     app.state.metrics = Metrics(store, clock)
     app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES)
     app.add_middleware(CallerMiddleware, book=book, per_s=settings.rate_per_s)
@@ -90,7 +97,7 @@ def create_app(
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
     problems.install(app)
-    for router in (alarms.router, transceivers.router, health.router):
+    for router in (alarms.router, transceivers.router, links.router, health.router):
         app.include_router(router)
     return app
 

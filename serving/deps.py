@@ -8,9 +8,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
+from ingest.lake import Lake
 from serving.alarms import AlarmRecord, ScoreRun, fresh
 from serving.audit import audited
 from serving.auth import Caller, TokenBook, allow
+from serving.drains.desk import Desk, Known
+from serving.drains.sight import LatestSight
 from serving.errors import QueryError
 from serving.schemas import Alarm
 from serving.settings import Settings
@@ -22,6 +25,7 @@ __all__ = [
     "CallerDep",
     "FreshRunDep",
     "FreshSnapshotDep",
+    "KnownDep",
     "Services",
     "ServicesDep",
     "StoreDep",
@@ -38,14 +42,19 @@ class Services:
     Attributes:
         book: of the valid tokens.
         open_reads: whether reading needs no token; true on loopback only.
+        desk: advice, leases and reports.
+        sight: the fabric and the state of its links.
     """
 
     settings: Settings
+    lake: Lake
     store: AlarmStore
     scores: LatestScores
     clock: Callable[[], datetime]
     book: TokenBook
     open_reads: bool
+    desk: Desk
+    sight: LatestSight
 
     def fresh(self, run: ScoreRun | None) -> ScoreRun:
         """The run, or an error where it is none to act on."""
@@ -84,8 +93,16 @@ async def _fresh_snapshot(services: ServicesDep) -> Snapshot:
     return snapshot
 
 
+async def _known(services: ServicesDep) -> Known:
+    """Scores, alarms and the fabric as they are now; stale or missing scores end the request here."""
+    snapshot = await services.scores.get()
+    services.fresh(snapshot.run)
+    return Known(snapshot, await services.sight.get())
+
+
 FreshRunDep = Annotated[ScoreRun, Depends(_fresh_run)]
 FreshSnapshotDep = Annotated[Snapshot, Depends(_fresh_snapshot)]
+KnownDep = Annotated[Known, Depends(_known)]
 
 
 async def reader(request: Request, services: ServicesDep) -> None:

@@ -6,9 +6,13 @@
     + StaleScoresError    503 the scheduled run is late: act on nothing, look at `forelight score`
     + NotReadyError       503 `reasons` says what is missing
     + ScoresUnavailableError 503 a run was applied and its scores cannot be read: look at the lake
+    + FabricUnavailableError 503 links and their state cannot be read: look at the lake; drain nothing
     + StoreError          503 the alarm store cannot be used: fix the database
     + AlarmNotFoundError  404 no such alarm
     + TransceiverNotFoundError 404 no such module in the latest scores
+    + LinkNotFoundError   404 no link is known at this port
+    + DrainNotFoundError  404 no such lease or drain
+    + LeaseOwnerError     409 the lease is another's, or does not stand
     + TransitionError     409 the alarm's state does not allow it
     + AlarmConflictError  409 the fault unit already has a standing alarm
     + RunOrderError       409 a later run was already applied
@@ -31,7 +35,11 @@ __all__ = [
     "AlarmConflictError",
     "AlarmNotFoundError",
     "CursorError",
+    "DrainNotFoundError",
+    "FabricUnavailableError",
     "IdempotencyError",
+    "LeaseOwnerError",
+    "LinkNotFoundError",
     "NoScoresError",
     "NotReadyError",
     "OperatorError",
@@ -184,3 +192,28 @@ class QueryError(ProblemError):
     """A query parameter that the route does not have."""
 
     status, kind, title = 422, "invalid-request", "The request is not valid"
+
+
+class FabricUnavailableError(ProblemError):
+    """Which links there are, and which of them are up, is not to be had from the lake."""
+
+    status, kind, title = 503, "fabric-unavailable", "Fabric unavailable"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "60"}
+
+
+class LinkNotFoundError(ProblemError):
+    """No link is known at this port."""
+
+    status, kind, title = 404, "link-not-found", "No such link"
+
+
+class DrainNotFoundError(ProblemError):
+    """No lease or drain has this identifier, or none stands on this link."""
+
+    status, kind, title = 404, "drain-not-found", "No such drain"
+
+
+class LeaseOwnerError(ProblemError):
+    """Only who holds a lease gives it back."""
+
+    status, kind, title = 409, "lease-owner", "Not this lease's holder"

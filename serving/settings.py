@@ -25,6 +25,7 @@ class Settings:
         no_act_share: ``FORELIGHT_NO_ACT_SHARE``: share of the alarms between switches left alone at random.
         alarm_ttl_s: ``FORELIGHT_ALARM_TTL_S``: an alarm of which no run has spoken for so long expires.
         rate_per_s: ``FORELIGHT_RATE_PER_S``: requests a second that one caller may make, twice as many at once.
+        drains_config: ``FORELIGHT_DRAINS``, the file of limits and costs of drains; drains.toml below home by default.
         dask_scheduler: ``FORELIGHT_DASK_SCHEDULER``, ``tcp://host:port``; this machine's processes where not set.
     """
 
@@ -37,6 +38,7 @@ class Settings:
     alarm_ttl_s: float = 86_400.0
     rate_per_s: float = 1_000.0
     dask_scheduler: str | None = None
+    drains_config: Path = Path("drains.toml")
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Self:
@@ -56,6 +58,7 @@ class Settings:
             alarm_ttl_s=_number(env, "FORELIGHT_ALARM_TTL_S", 86_400.0, least=3_600.0, most=1e7),
             rate_per_s=_number(env, "FORELIGHT_RATE_PER_S", 1_000.0, least=1.0, most=1e6),
             dask_scheduler=env.get("FORELIGHT_DASK_SCHEDULER") or None,
+            drains_config=Path(env.get("FORELIGHT_DRAINS") or home / "drains.toml"),
         )
 
     @property

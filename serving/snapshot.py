@@ -21,7 +21,7 @@ from serving.alarms import AlarmRecord, ScoreRun
 from serving.errors import ProblemError, ScoresUnavailableError
 from serving.store import AlarmStore
 
-__all__ = ["LatestScores", "ScoreTable", "Snapshot"]
+__all__ = ["LatestScores", "ScoreTable", "Snapshot", "by_end"]
 
 Key = tuple[str, str, str]
 _log: Final = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class LatestScores:
             return last
         run = self._store.latest_run()
         standing = {alarm.alarm_id: alarm for alarm in self._store.open_alarms()}
-        alarms = _by_end(standing.values())
+        alarms = by_end(standing.values())
         if last is not None and last.run == run:
             return Snapshot(version, run, last.scores, alarms, standing, last.servers)
         scores, servers = self._read(run)
@@ -157,7 +157,7 @@ class LatestScores:
         return ScoreTable.of(rows), servers
 
 
-def _by_end(alarms: Iterable[AlarmRecord]) -> dict[Key, AlarmRecord]:
+def by_end(alarms: Iterable[AlarmRecord]) -> dict[Key, AlarmRecord]:
     """Alarms by both ends of their links; the suspect end's own alarm comes first."""
     found: dict[Key, AlarmRecord] = {}
     own: dict[Key, AlarmRecord] = {}

@@ -25,7 +25,7 @@ THIRD_PARTIES = {
     "diagnosis": {"networkx", "numpy", "polars", "scipy"},
     "serving": {
         *{"alembic", "fastapi", "numpy", "polars", "prometheus_client", "pydantic", "rich", "sqlalchemy", "starlette"},
-        *{"typer", "uvicorn"},
+        *{"scipy", "typer", "uvicorn"},
     },
     "data_samples": {"gufo", "numpy", "polars", "pyarrow", "rich"},
 }

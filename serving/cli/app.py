@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from serving.cli.access_groups import audit, token
+from serving.cli.decision_group import decisions
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
 
@@ -28,6 +29,7 @@ for _group, _name in (
     (lake, "lake"),
     (token, "token"),
     (audit, "audit"),
+    (decisions, "decisions"),
 ):
     app.add_typer(_group, name=_name)
 

@@ -20,6 +20,7 @@ from serving.alarms import utc_now
 from serving.cli.progress import step
 from serving.compute import Compute
 from serving.confirming import confirm
+from serving.drains.after_run import after_run
 from serving.leases import score_lease
 from serving.score_metrics import write_metrics
 from serving.scorer import Scoring, score_fleet
@@ -87,6 +88,7 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
         ):
             done = score_fleet(lake, store, artifact, hour, engine=engine, check=check, progress=progress)
         confirm(store, lake, hour)
+        after_run(settings, lake, store, done, utc_now())
         return done
 
 
