@@ -15,7 +15,7 @@ from features.baseline_kernels import baselines, day_centres
 from features.counter_kernels import tile_counter
 from features.fleet import polars_schema
 from features.kernels import lines, medians, of_lanes, windows
-from features.tile_kernels import tile_gauge
+from features.tile_kernels import FOUND, tile_gauge
 from features.tiles import LANE_TILES, PORT_TILES, tile_day
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
@@ -102,7 +102,8 @@ def main() -> None:
     bench_windows(x)
     bounds, count = np.arange(50_001) * 60, 50_000 * 60
     gauge, marks = rng.normal(-2, 0.1, count).astype(np.float32), np.zeros(count, np.int8)
-    arguments = (bounds, gauge, marks, -39.5, 10.0, 15.0, 3.0, 1)
+    found = np.empty((len(FOUND), bounds.size - 1), np.float32)
+    arguments = (found, bounds, gauge, marks, -39.5, 10.0, 15.0, 3.0, 1)
     report("tile kernel, a gauge of 60 samples", count, lambda: tile_gauge(*arguments))
     counts = np.arange(count, dtype=np.float64)
     report("tile kernel, a counter of 60 samples", count, lambda: tile_counter(bounds, counts))

@@ -133,6 +133,14 @@ def _slide(moments: Floats, first: int, hours: int, length: int, out: Float32s, 
 
 
 @njit(cache=True, nogil=True)
+def _slide_all(moments: Floats, hours: int, lengths: Ints, out: Float32s) -> None:
+    """The windows of all lengths of all series."""
+    windows = lengths.shape[0]
+    for s in range(moments.shape[0] // hours):
+        for w in range(windows):
+            _slide(moments, s * hours, hours, lengths[w], out, s * hours * windows + w, windows)
+
+
 def window_features(moments: Floats, lengths: Ints) -> Float32s:
     """Statistics of the windows that end with each hour.
 
@@ -150,7 +158,6 @@ def window_features(moments: Floats, lengths: Ints) -> Float32s:
     series, hours, windows = moments.shape[0], moments.shape[1], lengths.shape[0]
     out = np.empty((series * hours * windows, 5), np.float32)
     flat = np.ascontiguousarray(moments).reshape(series * hours, _PARTS)
-    for s in range(series if hours else 0):
-        for w in range(windows):
-            _slide(flat, s * hours, hours, lengths[w], out, s * hours * windows + w, windows)
+    if hours:
+        _slide_all(flat, hours, lengths, out)
     return out.reshape(series, hours, windows, 5)

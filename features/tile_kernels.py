@@ -1,13 +1,27 @@
 """Numba kernel that makes tiles of samples: plain loops over sorted arrays, float64 inside. Missing is NaN."""
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["COLLECTED", "IMPORTED", "STATS", "any_late", "hour_bounds", "tile_gauge"]
+__all__ = [
+    "COLLECTED",
+    "FOUND",
+    "IMPORTED",
+    "STATS",
+    "any_late",
+    "hour_bounds",
+    "latest",
+    "log10_from",
+    "tile_gauge",
+]
 
 STATS = ("n", "mean", "m2", "min", "max", "last")
 """What a tile keeps of a gauge: count, mean, sum of squared deviations, extremes, newest value."""
+FOUND = (*STATS, "dark")
+"""What `tile_gauge` finds: these, and how many values were below what is a level."""
 
 IMPORTED, COLLECTED = 1, 2
 """A row marked as a glitch: by an import, which took the wrong value out of it, or by a collector, which left it in."""
@@ -29,26 +43,52 @@ def any_late(time: Ints, received: Ints, hour: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def hour_bounds(series: Ints, time: Ints, hour: int) -> Ints:
-    """Where the hours of series begin, and where the last one ends; empty where the samples are not in strict order.
+def hour_bounds(runs: Ints, series: Ints, time: Ints, hour: int) -> tuple[Ints, Ints]:
+    """Where the hours of series begin, the last one's end, and whose each hour is; empty where samples are not ordered.
 
     Args:
-        series: shape (n,), number of each sample's series.
+        runs: shape (runs + 1,), where samples of one series begin that lie together, and where the last ones end.
+        series: shape (runs,), its number.
         time: shape (n,), in the unit of `hour`.
         hour: its length.
     """
-    n = series.shape[0]
-    bounds = np.empty(n + 1, np.int64)
+    n = time.shape[0]
+    bounds, owner = np.empty(n + 1, np.int64), np.empty(n, np.int64)
     count, end = 0, 0
-    for i in range(n):
-        if i and (series[i] < series[i - 1] or (series[i] == series[i - 1] and time[i] <= time[i - 1])):
-            return bounds[:0]
-        if i == 0 or series[i] != series[i - 1] or time[i] >= end:
-            bounds[count] = i
-            count += 1
-            end = (time[i] // hour + 1) * hour
+    for r in range(series.shape[0]):
+        goes_on = r > 0 and series[r] == series[r - 1]
+        if r and (series[r] < series[r - 1] or (goes_on and time[runs[r]] <= time[runs[r] - 1])):
+            return bounds[:0], owner[:0]
+        for i in range(runs[r], runs[r + 1]):
+            if i > runs[r] and time[i] <= time[i - 1]:
+                return bounds[:0], owner[:0]
+            if time[i] >= end or (i == runs[r] and not goes_on):
+                bounds[count], owner[count] = i, series[r]
+                count += 1
+                end = (time[i] // hour + 1) * hour
     bounds[count] = n
-    return bounds[: count + 1].copy()
+    return bounds[: count + 1].copy(), owner[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def latest(bounds: Ints, values: Ints) -> Ints:
+    """Shape (tiles,): the greatest value of each tile; `bounds` as for `tile_gauge`."""
+    out = np.empty(bounds.shape[0] - 1, np.int64)
+    for t in range(out.shape[0]):
+        most = values[bounds[t]]
+        for i in range(bounds[t] + 1, bounds[t + 1]):
+            most = max(most, values[i])
+        out[t] = most
+    return out
+
+
+@njit(cache=True, nogil=True)
+def log10_from(values: Floats, floor: float, out: Float32s) -> None:
+    """Puts decimal logarithms in `out`; of less than `floor` that of it, of what is below zero NaN."""
+    ten = math.log(10.0)
+    for i in range(values.shape[0]):
+        x = values[i]
+        out[i] = math.log(max(x, floor)) / ten if x >= 0.0 else np.nan
 
 
 @njit(cache=True, nogil=True)
@@ -139,11 +179,20 @@ def _spread(values: Floats, n: int) -> tuple[float, float, float]:
 
 @njit(cache=True, nogil=True)
 def tile_gauge(
-    bounds: Ints, values: Float32s, marks: Marks, low: float, high: float, jump: float, step: float, upward: int
-) -> Float32s:
+    out: Float32s,
+    bounds: Ints,
+    values: Float32s,
+    marks: Marks,
+    low: float,
+    high: float,
+    jump: float,
+    step: float,
+    upward: int,
+) -> None:
     """Hourly statistics of a gauge.
 
     Args:
+        out: shape (7, tiles): takes `FOUND`.
         bounds: shape (tiles + 1,), ascending: tile *t* is of the samples from ``bounds[t]`` to ``bounds[t + 1]``.
         values: shape (n,), samples in time order within a tile; NaN is missing.
         marks: shape (n,), 0, or `IMPORTED` or `COLLECTED` in rows that are marked as glitches.
@@ -152,16 +201,14 @@ def tile_gauge(
         jump: an isolated sample this far from its neighbours is a glitch.
         step: a sample of a marked row this far from its neighbours is one; infinite where marks mean nothing.
         upward: 1 where only a marked sample above its neighbours is one.
-
-    Returns:
-        Array of shape (tiles, 6): `STATS`.
     """
-    tiles = bounds.shape[0] - 1
-    out = np.full((tiles, 6), np.nan, np.float32)
-    buffer, doubts = np.empty(max(values.shape[0], 1), np.float64), np.empty(max(values.shape[0], 1), np.int8)
+    tiles, longest = bounds.shape[0] - 1, 1
+    for t in range(tiles):
+        longest = max(longest, int(bounds[t + 1] - bounds[t]))
+    buffer, doubts = np.empty(longest, np.float64), np.empty(longest, np.int8)
     settles = bool(np.isfinite(step)) and bool(marks.any())
     for t in range(tiles):
-        n, total, least, most = 0, 0.0, np.inf, -np.inf
+        n, dark, total, least, most = 0, 0, 0.0, np.inf, -np.inf
         for i in range(bounds[t], bounds[t + 1]):
             x = np.float64(values[i])
             if low <= x <= high:
@@ -171,16 +218,18 @@ def tile_gauge(
                 total += x
                 least, most = min(least, x), max(most, x)
                 n += 1
+            dark += 1 if x < low else 0
         if settles and doubts[:n].any():
             n = _settle(buffer, doubts, n, step, upward)
             total, least, most = _spread(buffer, n)
         if most - least > jump:
             n = _lone(buffer, n, jump)
             total, least, most = _spread(buffer, n)
-        out[t, 0] = n
+        out[0, t], out[6, t] = n, dark
         if n:
             mean, m2 = total / n, 0.0
             for i in range(n):
                 m2 += (buffer[i] - mean) * (buffer[i] - mean)
-            out[t, 1], out[t, 2], out[t, 3], out[t, 4], out[t, 5] = mean, m2, least, most, buffer[n - 1]
-    return out
+            out[1, t], out[2, t], out[3, t], out[4, t], out[5, t] = mean, m2, least, most, buffer[n - 1]
+        else:
+            out[1:6, t] = np.nan

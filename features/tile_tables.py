@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from features import tile_kernels
 from ingest.schema import TIME, Table
@@ -37,13 +39,14 @@ class Gauge:
     upward: bool = False
     log: bool = False
 
-    def expr(self) -> pl.Expr:
-        """The column as the kernel takes it: float32, missing as NaN."""
-        value = pl.col(self.column)
-        if self.log:
-            value = value.cast(pl.Float64)
-            value = pl.when(value >= 0).then(value.clip(lower_bound=BER_FLOOR).log10())
-        return value.cast(pl.Float32).fill_null(float("nan")).alias(self.name)
+    def values(self, samples: pl.DataFrame) -> NDArray[np.float32]:
+        """The column as the kernel takes it: missing as NaN."""
+        column = samples[self.column]
+        if not self.log:
+            return np.ascontiguousarray(column.cast(pl.Float32).to_numpy())
+        values = np.empty(column.len(), np.float32)
+        tile_kernels.log10_from(np.ascontiguousarray(column.cast(pl.Float64).to_numpy()), BER_FLOOR, values)
+        return values
 
 
 BER_FLOOR: Final = 1e-18

@@ -1,6 +1,7 @@
 """The kernels against plain NumPy in float64: tiles, windows, baselines, counters, lanes and devices."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from features.baseline_kernels import baselines, day_centres
 from features.counter_kernels import elapsed, growth, tile_counter
 from features.kernels import lines, long_sums, medians, of_lanes, recently, windows
-from features.tile_kernels import COLLECTED, IMPORTED, STATS, tile_gauge
+from features.tile_kernels import COLLECTED, FOUND, IMPORTED, STATS, hour_bounds, latest, log10_from, tile_gauge
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -25,13 +26,20 @@ SERIES = arrays.arrays(
 )
 
 
+def _gauge(bounds: Ints, values: Floats, marks: NDArray[np.int8], *limits: Any) -> Floats:
+    """Shape (tiles, 7): what is found of a gauge, whose limits are low, high, jump, step, upward."""
+    found = np.full((len(FOUND), bounds.size - 1), -1.0, np.float32)
+    tile_gauge(found, bounds, values, marks, *limits)
+    return found.T
+
+
 def _tile(
     values: list[float], *, high: float = 10.0, jump: float = 15.0, marks: list[int] | None = None, upward: int = 0
 ) -> dict[str, float]:
     """The one tile of an hour's readings of one gauge, received power unless told otherwise."""
     marked = np.array([0] * len(values) if marks is None else marks, np.int8)
-    out = tile_gauge(np.array([0, len(values)]), np.array(values, np.float32), marked, -39.5, high, jump, 3.0, upward)
-    return dict(zip(STATS, out[0].tolist(), strict=True))
+    out = _gauge(np.array([0, len(values)]), np.array(values, np.float32), marked, -39.5, high, jump, 3.0, upward)
+    return dict(zip(FOUND, out[0].tolist(), strict=True))
 
 
 def _grown(values: list[float]) -> list[float]:
@@ -50,17 +58,17 @@ def test_a_tile_is_what_numpy_says_of_the_readings_that_mean_something(hours: li
     bounds = np.cumsum([0, *(len(hour) for hour in hours)])
     values = np.array([x for hour in hours for x in hour], np.float32)
 
-    out = tile_gauge(bounds, values, np.zeros(values.size, np.int8), -39.5, 10.0, np.inf, np.inf, 0)
+    out = _gauge(bounds, values, np.zeros(values.size, np.int8), -39.5, 10.0, np.inf, np.inf, 0)
 
-    assert (len(hours), 6) == out.shape
     for hour, tile in zip(hours, out, strict=True):
+        assert sum(x < -39.5 for x in hour) == tile[len(STATS)]
         seen = np.array([x for x in hour if -39.5 <= x <= 10.0], np.float32).astype(np.float64)
         assert seen.size == tile[0]
         if seen.size == 0:
-            assert np.isnan(tile[1:]).all()
+            assert np.isnan(tile[1 : len(STATS)]).all()
             continue
         expected = [seen.mean(), ((seen - seen.mean()) ** 2).sum(), seen.min(), seen.max(), seen[-1]]
-        np.testing.assert_allclose(tile[1:], expected, rtol=2e-6, atol=1e-5)
+        np.testing.assert_allclose(tile[1 : len(STATS)], expected, rtol=2e-6, atol=1e-5)
 
 
 def test_huge_levels_keep_their_small_noise() -> None:
@@ -108,20 +116,73 @@ def test_no_light_is_a_state_and_no_level() -> None:
     assert (2, -3.5) == (tile["n"], tile["min"])
 
 
+HOUR = 10
+"""Of the times below."""
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 35)), unique=True, min_size=1, max_size=40),
+    st.lists(st.integers(0, 39), max_size=4),
+)
+@settings(deadline=None, max_examples=60)
+def test_hours_begin_where_the_series_or_the_hour_is_another(rows: list[tuple[int, int]], cuts: list[int]) -> None:
+    """Also where the rows of a series come in several runs."""
+    rows = sorted(rows)
+    begins = [i for i, row in enumerate(rows) if i == 0 or row[0] != rows[i - 1][0] or i in cuts]
+    series = np.array([rows[i][0] for i in begins], np.int64)
+
+    bounds, owner = hour_bounds(np.array([*begins, len(rows)]), series, np.array([time for _, time in rows]), HOUR)
+
+    hours = [(number, time // HOUR) for number, time in rows]
+    expected = [i for i, hour in enumerate(hours) if i == 0 or hour != hours[i - 1]]
+    assert [*expected, len(rows)] == bounds.tolist()
+    assert [rows[i][0] for i in expected] == owner.tolist()
+
+
+@pytest.mark.parametrize("times", [[3, 2, 0, 1], [3, 3, 0, 1], [0, 3, 3, 3]], ids=["back", "twice", "twice later"])
+def test_samples_that_are_not_in_order_have_no_hours(times: list[int]) -> None:
+    bounds, owner = hour_bounds(np.array([0, 2, 4]), np.array([0, 1]), np.array(times), HOUR)
+
+    assert (0, 0) == (bounds.size, owner.size)
+
+
+@pytest.mark.parametrize(("series", "times"), [([1, 0], [0, 1, 0, 1]), ([0, 0], [0, 5, 5, 6]), ([0, 0], [0, 5, 4, 6])])
+def test_series_that_come_back_are_not_in_order(series: list[int], times: list[int]) -> None:
+    bounds, _ = hour_bounds(np.array([0, 2, 4]), np.array(series), np.array(times), HOUR)
+
+    assert 0 == bounds.size
+
+
+def test_the_latest_of_each_tile() -> None:
+    assert [7, -1, 5] == latest(np.array([0, 2, 3, 6]), np.array([3, 7, -1, 5, 5, 2])).tolist()
+
+
+@given(st.lists(st.floats(0, 1, width=64) | st.sampled_from([0.0, -1.0, NAN, 1e-30, np.inf]), max_size=20))
+def test_logarithms_are_those_of_numpy_from_the_floor(values: list[float]) -> None:
+    x = np.array(values, np.float64)
+    out = np.empty(x.size, np.float32)
+
+    log10_from(x, 1e-18, out)
+
+    with np.errstate(invalid="ignore"):
+        expected = np.where(x >= 0, np.log10(np.maximum(x, 1e-18)), NAN)
+    np.testing.assert_allclose(out, expected.astype(np.float32), rtol=1e-6)
+
+
 def test_no_samples_make_no_tiles() -> None:
     none, nothing = np.zeros(1, np.int64), np.empty(0, np.float32)
 
-    assert (0, 6) == tile_gauge(none, nothing, np.empty(0, np.int8), 0.0, 0.0, 0.0, 0.0, 0).shape
+    assert (0, 7) == _gauge(none, nothing, np.empty(0, np.int8), 0.0, 0.0, 0.0, 0.0, 0).shape
     assert (0, 4) == tile_counter(none, nothing.astype(np.float64)).shape
 
 
 def test_an_hour_in_which_nothing_was_read_has_no_level_and_takes_none_from_its_neighbours() -> None:
     values = np.array([-2.0, NAN, NAN, -3.0], np.float32)
 
-    out = tile_gauge(np.array([0, 1, 3, 4]), values, np.zeros(4, np.int8), -39.5, 10.0, 15.0, 3.0, 0)
+    out = _gauge(np.array([0, 1, 3, 4]), values, np.zeros(4, np.int8), -39.5, 10.0, 15.0, 3.0, 0)
 
     assert [1.0, 0.0, 1.0] == out[:, 0].tolist()
-    assert np.isnan(out[1, 1:]).all()
+    assert np.isnan(out[1, 1 : len(STATS)]).all()
 
 
 # ---- rows that are marked as glitches ----------------------------------------------------------
