@@ -47,7 +47,7 @@ bench: .venv/dev.stamp ## run each script of benchmarks/
 	@for script in $$(ls benchmarks/*.py 2>/dev/null); do $(BIN)/python "$$script" $(ARGS) || exit 1; done
 
 lock: .venv/dev.stamp ## lock the dependencies anew, with hashes (ARGS=--upgrade: newest versions)
-	@$(UV) $(COMPILE) --extra postgres --extra dask --extra kubernetes --group dev -o deploy/requirements-dev.txt $(ARGS)
+	@$(UV) $(COMPILE) --extra postgres --extra dask --extra kubernetes --extra nvsentinel --group dev -o deploy/requirements-dev.txt $(ARGS)
 	@$(UV) $(COMPILE) -c deploy/requirements-dev.txt -o deploy/requirements.txt
 
 clean: ## remove the environment and all caches, not the data below .forelight

@@ -24,6 +24,11 @@
     + RateLimitError      429 too many requests; `Retry-After` says when to come again
     + CursorError         422 the cursor is not one of ours
     + QueryError          422 a parameter that does not exist
+  x LetterError               a delivery of the outbox cannot be retried or dropped: look at `forelight outbox list`
+  x DeliveryError             a consumer did not take a message
+    + UnreachableError    it did not answer, or is overloaded: retry, and spare it meanwhile
+    + FailedError         it answered that something is wrong just now: retry
+    + RefusedError        it will never take this message: a person decides
 """
 
 from collections.abc import Mapping
@@ -35,10 +40,13 @@ __all__ = [
     "AlarmConflictError",
     "AlarmNotFoundError",
     "CursorError",
+    "DeliveryError",
     "DrainNotFoundError",
     "FabricUnavailableError",
+    "FailedError",
     "IdempotencyError",
     "LeaseOwnerError",
+    "LetterError",
     "LinkNotFoundError",
     "NoScoresError",
     "NotReadyError",
@@ -47,6 +55,7 @@ __all__ = [
     "ProblemError",
     "QueryError",
     "RateLimitError",
+    "RefusedError",
     "RunOrderError",
     "ScopeError",
     "ScoresUnavailableError",
@@ -56,6 +65,7 @@ __all__ = [
     "TokenError",
     "TransceiverNotFoundError",
     "TransitionError",
+    "UnreachableError",
 ]
 
 
@@ -217,3 +227,31 @@ class LeaseOwnerError(ProblemError):
     """Only who holds a lease gives it back."""
 
     status, kind, title = 409, "lease-owner", "Not this lease's holder"
+
+
+class LetterError(ServingError):
+    """A delivery is not in a state in which this can be done with it."""
+
+
+class DeliveryError(ServingError):
+    """A consumer did not take a message.
+
+    Attributes:
+        after_s: the consumer asked for as long a pause; None where it did not.
+    """
+
+    def __init__(self, detail: str, *, after_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.after_s = after_s
+
+
+class UnreachableError(DeliveryError):
+    """The consumer does not answer or has too much to do; this is no message's fault."""
+
+
+class FailedError(DeliveryError):
+    """The consumer failed at this message; it may take it later."""
+
+
+class RefusedError(DeliveryError):
+    """The consumer refuses this message for good."""

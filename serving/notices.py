@@ -28,7 +28,7 @@ class Kind(StrEnum):
     """What happened."""
 
     RAISED = "raised"
-    LEVEL = "level"
+    CHANGED = "changed"
     ACKED = "acked"
     SUPPRESSED = "suppressed"
     REOPENED = "reopened"
@@ -47,6 +47,7 @@ class Notice:
         at: when it happened.
         subject: identifier of the alarm, or `STORM`.
         alarm: as it was then; None for a storm.
+        raised: the alarm as it was when it was first told of: what of it names a thing at consumers does not change.
         who, why: of the step.
         nodes: servers on the alarm's link, as known when it was raised; empty where none is known.
         held_back: alarms that a storm held back.
@@ -57,6 +58,7 @@ class Notice:
     at: datetime
     subject: str
     alarm: AlarmRecord | None
+    raised: AlarmRecord | None
     who: str
     why: str
     nodes: tuple[str, ...] = ()
@@ -92,22 +94,27 @@ def kind_of(event: Event) -> Kind:
     if event.from_status is None:
         return Kind.RAISED
     if event.from_status == event.to_status:
-        return Kind.LEVEL
+        return Kind.CHANGED
     return Kind.REOPENED if event.to_status == Status.OPEN else Kind(event.to_status.value)
 
 
 def notice(row: RowMapping) -> Notice:
     """A row of the outbox as it is told."""
     body: dict[str, Any] = row["body"]
-    alarm = body["alarm"]
+    first: dict[str, Any] = row.get("first") or body
     return Notice(
         message_id=row["message_id"],
         kind=Kind(row["kind"]),
         at=row["at"],
         subject=row["subject"],
-        alarm=None if alarm is None else _Record.validate_python(alarm),
+        alarm=_record(body["alarm"]),
+        raised=_record(first["alarm"]),
         who=body["who"],
         why=body["why"],
         nodes=tuple(row["nodes"] or ()),
         held_back=body.get("held_back", 0),
     )
+
+
+def _record(alarm: dict[str, Any] | None) -> AlarmRecord | None:
+    return None if alarm is None else _Record.validate_python(alarm)

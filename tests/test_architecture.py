@@ -26,6 +26,7 @@ THIRD_PARTIES = {
     "serving": {
         *{"alembic", "fastapi", "numpy", "polars", "prometheus_client", "pydantic", "rich", "sqlalchemy", "starlette"},
         *{"scipy", "typer", "uvicorn"},
+        *{"google", "grpc", "httpx2", "kubernetes", "urllib3"},  # consumers: serving/adapters
     },
     "data_samples": {"gufo", "numpy", "polars", "pyarrow", "rich"},
 }

@@ -10,6 +10,7 @@ from serving.cli.access_groups import audit, token
 from serving.cli.decision_group import decisions
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
+from serving.cli.outbox_groups import deliver, outbox
 
 if TYPE_CHECKING:
     from serving.compute import Compute
@@ -30,8 +31,10 @@ for _group, _name in (
     (token, "token"),
     (audit, "audit"),
     (decisions, "decisions"),
+    (outbox, "outbox"),
 ):
     app.add_typer(_group, name=_name)
+app.command("deliver")(deliver)
 
 
 def _version(wanted: bool) -> None:

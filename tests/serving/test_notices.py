@@ -40,7 +40,7 @@ def test_each_step_of_a_life_is_a_message_with_the_alarm_as_it_was_after_it(
     assert [
         (Kind.RAISED, "open", "watch", 0.5, "forelight 3", "bias 38 % above its baseline"),
         (Kind.ACKED, "acked", "watch", 0.5, "ann", "looking"),
-        (Kind.LEVEL, "acked", "act", 0.875, "forelight 3", "level watch became act"),
+        (Kind.CHANGED, "acked", "act", 0.875, "forelight 3", "level watch became act"),
         (Kind.SUPPRESSED, "suppressed", "act", 0.875, "ann", "planned work"),
         (Kind.REOPENED, "open", "act", 0.875, "bob", "work is over"),
         (Kind.CLEARED, "cleared", "act", 0.875, "forelight 3", "low"),
