@@ -58,6 +58,7 @@ class Registry:
         for noisy in ("mlflow", "alembic"):  # they tell of every table they create
             logging.getLogger(noisy).setLevel(logging.WARNING)
         self._mlflow = mlflow
+        self._uri = tracking_uri
         self._name = name
         self._root = artifact_root
         if tracking_uri.startswith("sqlite:///"):
@@ -161,7 +162,7 @@ class Registry:
         run_id = self._run_of(version)
         with tempfile.TemporaryDirectory() as folder:
             path = self._mlflow.artifacts.download_artifacts(
-                run_id=run_id, artifact_path=_FOLDER, dst_path=folder, tracking_uri=None
+                run_id=run_id, artifact_path=_FOLDER, dst_path=folder, tracking_uri=self._uri
             )
             return Artifact.load(Path(path))
 

@@ -13,10 +13,12 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 
 from ingest.lake import Lake
+from models.registry import Registry
 from serving import problems
 from serving.alarms import utc_now
 from serving.audit import AuditLog, AuditMiddleware
 from serving.auth import OperatorToken, TokenBook
+from serving.champion import Champion, Scorer
 from serving.deps import Services
 from serving.drains.config import load_drain_config
 from serving.drains.desk import Desk
@@ -26,7 +28,7 @@ from serving.errors import ProblemError
 from serving.limits import CallerMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
-from serving.routes import alarms, health, links, transceivers
+from serving.routes import alarms, health, links, score, transceivers
 from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
@@ -37,6 +39,7 @@ __all__ = ["create_app"]
 
 _SWEEP_EVERY_S: Final = 10.0
 _log: Final = logging.getLogger(__name__)
+_SCORE_BYTES: Final = 16_000_000  # 200,000 readings
 _BODY_BYTES: Final = 65_536  # a reason is 500 characters; nothing larger is asked for yet
 _ABOUT: Final = (
     "Which optical transceivers will fail, and how, about a day ahead. "
@@ -89,15 +92,18 @@ def create_app(
     desk = Desk(DrainStore(store.engine, clock=clock), config, settings.no_act_share)
     sight = LatestSight(lake, config.guard, clock)
     scores = LatestScores(store, lake)
-    app.state.services = Services(settings, lake, store, scores, clock, book, open_reads, desk, sight)
+    champion = Champion(lambda: Registry(settings.tracking_uri, settings.artifact_root))
+    app.state.services = Services(
+        settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, Scorer(champion)
+    )
     app.state.metrics = Metrics(store, clock)
-    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES)
+    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger={"/v1/score": _SCORE_BYTES})
     app.add_middleware(CallerMiddleware, book=book, per_s=settings.rate_per_s)
     app.add_middleware(AuditMiddleware, log=AuditLog(store.engine), clock=clock)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
     problems.install(app)
-    for router in (alarms.router, transceivers.router, links.router, health.router):
+    for router in (alarms.router, transceivers.router, links.router, score.router, health.router):
         app.include_router(router)
     return app
 

@@ -12,6 +12,7 @@ from ingest.lake import Lake
 from serving.alarms import AlarmRecord, ScoreRun, fresh
 from serving.audit import audited
 from serving.auth import Caller, TokenBook, allow
+from serving.champion import Champion, Scorer
 from serving.drains.desk import Desk, Known
 from serving.drains.sight import LatestSight
 from serving.errors import QueryError
@@ -44,6 +45,8 @@ class Services:
         open_reads: whether reading needs no token; true on loopback only.
         desk: advice, leases and reports.
         sight: the fabric and the state of its links.
+        champion: the model in memory.
+        scorer: scores what the lake does not know with it.
     """
 
     settings: Settings
@@ -55,6 +58,8 @@ class Services:
     open_reads: bool
     desk: Desk
     sight: LatestSight
+    champion: Champion
+    scorer: Scorer
 
     def fresh(self, run: ScoreRun | None) -> ScoreRun:
         """The run, or an error where it is none to act on."""

@@ -8,6 +8,9 @@
     + ScoresUnavailableError 503 a run was applied and its scores cannot be read: look at the lake
     + FabricUnavailableError 503 links and their state cannot be read: look at the lake; drain nothing
     + StoreError          503 the alarm store cannot be used: fix the database
+    + ModelUnavailableError 503 there is no model that this code can use: train one
+    + OverloadedError     503 too much is asked for at once; `Retry-After` says when to come again
+    + ModelNotFoundError  404 no such model version
     + AlarmNotFoundError  404 no such alarm
     + TransceiverNotFoundError 404 no such module in the latest scores
     + LinkNotFoundError   404 no link is known at this port
@@ -48,9 +51,12 @@ __all__ = [
     "LeaseOwnerError",
     "LetterError",
     "LinkNotFoundError",
+    "ModelNotFoundError",
+    "ModelUnavailableError",
     "NoScoresError",
     "NotReadyError",
     "OperatorError",
+    "OverloadedError",
     "PreconditionError",
     "ProblemError",
     "QueryError",
@@ -123,6 +129,26 @@ class StoreError(ProblemError):
 
     status, kind, title = 503, "store-unavailable", "Alarm store unavailable"
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "10"}
+
+
+class ModelUnavailableError(ProblemError):
+    """There is no model, or none that this code can use."""
+
+    status, kind, title = 503, "model-unavailable", "No model"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "60"}
+
+
+class OverloadedError(ProblemError):
+    """More is asked for than can be answered in time."""
+
+    status, kind, title = 503, "overloaded", "Too much at once"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
+
+
+class ModelNotFoundError(ProblemError):
+    """No model version has this number or alias."""
+
+    status, kind, title = 404, "model-not-found", "No such model"
 
 
 class AlarmNotFoundError(ProblemError):

@@ -41,9 +41,10 @@ class SecurityHeadersMiddleware:
 class BodyLimitMiddleware:
     """Refuses a longer body, by what it says of itself and by what comes; FastAPI's own answers in plain text."""
 
-    def __init__(self, app: ASGIApp, limit_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, limit_bytes: int, larger: Mapping[str, int]) -> None:
         self.app = app
         self.limit_bytes = limit_bytes
+        self.larger = larger
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with a receiver that counts.
@@ -56,11 +57,12 @@ class BodyLimitMiddleware:
             return
         said = Headers(scope=scope).get("content-length", "0")
         announced = int(said) if said.isdecimal() else 0
+        limit = self.larger.get(scope["path"], self.limit_bytes)
         received = 0
 
         def check(size: int) -> None:
-            if size > self.limit_bytes:
-                raise HTTPException(413, f"a body has {self.limit_bytes} bytes at most")
+            if size > limit:
+                raise HTTPException(413, f"a body has {limit} bytes at most")
 
         async def counting() -> Message:
             nonlocal received
