@@ -15,7 +15,7 @@ from serving.errors import LetterError
 from serving.outbox_rows import DEAD, DONE, DROPPED, STANDING, WAITING
 from serving.tables import alarms, deliveries, outbox, outbox_adapters
 
-__all__ = ["Count", "Letter", "Letters"]
+__all__ = ["Count", "Letter", "Letters", "counts"]
 
 _CHUNK: Final = 500
 
@@ -162,6 +162,12 @@ class Letters:
 
     def _now(self, connection: Connection) -> datetime:
         return self._clock() if self._clock is not None else rows.database_now(connection)
+
+
+def counts(connection: Connection, now: datetime) -> dict[str, Count]:
+    """What each adapter that was ever seen has to do, by name."""
+    known = connection.execute(select(outbox_adapters.c.adapter, outbox_adapters.c.seen_id)).all()
+    return {adapter: _count(connection, adapter, seen_id, now) for adapter, seen_id in sorted(map(tuple, known))}
 
 
 def _count(connection: Connection, adapter: str, seen_id: int, now: datetime) -> Count:

@@ -1,4 +1,4 @@
-"""What Prometheus may know: requests, the age of the scores, open alarms, modules scored."""
+"""What Prometheus may know: requests, the age of the scores, open alarms, modules scored, deliveries that wait."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +10,11 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serving.database import reading
 from serving.errors import StoreError
+from serving.letters import counts
+from serving.risk_metrics import Limits, RiskCollector
+from serving.snapshot import Snapshot
 from serving.store import AlarmStore
 
 __all__ = ["Metrics", "MetricsMiddleware"]
@@ -39,9 +43,14 @@ class Metrics:
         )
         self._registry.register(_StoreCollector(store, clock))
 
-    def text(self) -> bytes:
-        """All of them in Prometheus' text format."""
-        return generate_latest(self._registry)
+    def text(self, fresh: Snapshot | None = None, limits: Limits = Limits()) -> bytes:  # noqa: B008 - a frozen value
+        """All of them in Prometheus' text format; risks and alarms where their scores are fresh."""
+        told = generate_latest(self._registry)
+        if fresh is None:
+            return told
+        risks = CollectorRegistry()
+        risks.register(RiskCollector(fresh, limits))
+        return told + generate_latest(risks)
 
 
 class _StoreCollector(Collector):
@@ -54,7 +63,7 @@ class _StoreCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """A store that fails is a metric, not a failed scrape."""
         try:
-            found = [*self._scores(), self._alarms()]
+            found = [*self._scores(), self._alarms(), *self._deliveries()]
         except StoreError:
             found = []
         yield GaugeMetricFamily("forelight_store_up", "Whether the alarm store answers.", value=float(bool(found)))
@@ -81,6 +90,19 @@ class _StoreCollector(Collector):
         for by, count in self._store.standing_counts().items():
             family.add_metric(by, count)
         return family
+
+    def _deliveries(self) -> Iterator[Metric]:
+        with reading(self._store.engine) as connection:
+            found = counts(connection, self._clock())
+        for name, text, what in (
+            ("forelight_outbox_waiting", "Messages that a consumer has still to hear.", "waiting"),
+            ("forelight_outbox_dead", "Messages that were refused or tried too often.", "dead"),
+            ("forelight_outbox_oldest_seconds", "Age of the oldest that waits.", "oldest_s"),
+        ):
+            family = GaugeMetricFamily(name, text, labels=("adapter",))
+            for adapter, count in found.items():
+                family.add_metric((adapter,), float(getattr(count, what)))
+            yield family
 
 
 class MetricsMiddleware:

@@ -26,6 +26,8 @@ class Settings:
         alarm_ttl_s: ``FORELIGHT_ALARM_TTL_S``: an alarm of which no run has spoken for so long expires.
         rate_per_s: ``FORELIGHT_RATE_PER_S``: requests a second that one caller may make, twice as many at once.
         drains_config: ``FORELIGHT_DRAINS``, the file of limits and costs of drains; drains.toml below home by default.
+        metrics_top: ``FORELIGHT_METRICS_TOP``: transceivers and alarms of which Prometheus is told one by one, at most.
+        metrics_floor: ``FORELIGHT_METRICS_FLOOR``: risks below that are not told one by one.
         dask_scheduler: ``FORELIGHT_DASK_SCHEDULER``, ``tcp://host:port``; this machine's processes where not set.
     """
 
@@ -39,6 +41,8 @@ class Settings:
     rate_per_s: float = 1_000.0
     dask_scheduler: str | None = None
     drains_config: Path = Path("drains.toml")
+    metrics_top: int = 500
+    metrics_floor: float = 0.01
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Self:
@@ -58,6 +62,8 @@ class Settings:
             alarm_ttl_s=_number(env, "FORELIGHT_ALARM_TTL_S", 86_400.0, least=3_600.0, most=1e7),
             rate_per_s=_number(env, "FORELIGHT_RATE_PER_S", 1_000.0, least=1.0, most=1e6),
             dask_scheduler=env.get("FORELIGHT_DASK_SCHEDULER") or None,
+            metrics_top=int(_number(env, "FORELIGHT_METRICS_TOP", 500.0, least=0.0, most=100_000.0)),
+            metrics_floor=_number(env, "FORELIGHT_METRICS_FLOOR", 0.01, least=0.0, most=1.0),
             drains_config=Path(env.get("FORELIGHT_DRAINS") or home / "drains.toml"),
         )
 

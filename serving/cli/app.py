@@ -10,7 +10,7 @@ from serving.cli.access_groups import audit, token
 from serving.cli.decision_group import decisions
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
-from serving.cli.outbox_groups import deliver, outbox
+from serving.cli.outbox_groups import backup, deliver, outbox, restore
 
 if TYPE_CHECKING:
     from serving.compute import Compute
@@ -34,7 +34,8 @@ for _group, _name in (
     (outbox, "outbox"),
 ):
     app.add_typer(_group, name=_name)
-app.command("deliver")(deliver)
+for _command in (deliver, backup, restore):
+    app.command(_command.__name__)(_command)
 
 
 def _version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""The commands about deliveries: `forelight deliver` and `forelight outbox …`; declared as those of `app`."""
+"""The commands about deliveries and copies of the store: `forelight deliver`, `outbox …`, `backup`, `restore`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,7 +7,7 @@ import typer
 
 from serving.cli.options import Json
 
-__all__ = ["deliver", "outbox"]
+__all__ = ["backup", "deliver", "outbox", "restore"]
 
 _State = Literal["open", "dead", "waiting", "standing", "done", "dropped", "all"]
 _Names = Annotated[list[str] | None, typer.Argument(metavar="[DELIVERY]...", help="As `list` names them: oncall/17.")]
@@ -29,6 +29,20 @@ def deliver(
     from serving.cli import deliver as command
 
     command.run(config, once=once, dry_run=dry_run, only=adapter or [])
+
+
+def backup(out: Annotated[Path, typer.Argument(metavar="FILE", help="Must not be there yet.")]) -> None:
+    """Copy the alarm store (SQLite) while it is in use."""
+    from serving.cli import backup as command
+
+    command.run(out)
+
+
+def restore(copy: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]) -> None:
+    """Put a copy of the alarm store back; what was there before is kept beside it."""
+    from serving.cli import backup as command
+
+    command.restore(copy)
 
 
 @outbox.command("list")

@@ -13,7 +13,9 @@ from serving.alarms import ScoreRun
 from serving.deps import Services, ServicesDep, StoreDep, no_query
 from serving.errors import NoScoresError, NotReadyError, ProblemError, StaleScoresError
 from serving.problems import problem_responses
+from serving.risk_metrics import Limits
 from serving.schemas import Version
+from serving.snapshot import Snapshot
 
 __all__ = ["router"]
 
@@ -56,10 +58,22 @@ async def version(store: StoreDep) -> Version:
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(request: Request) -> Response:
+async def metrics(request: Request, services: ServicesDep) -> Response:
     """For Prometheus."""
-    text = await run_in_threadpool(request.app.state.metrics.text)
+    settings = services.settings
+    limits = Limits(settings.metrics_top, settings.metrics_floor)
+    text = await run_in_threadpool(request.app.state.metrics.text, await _fresh(services), limits)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+async def _fresh(services: Services) -> Snapshot | None:
+    """The scores in memory, where they are fresh; no scores are a metric, not a failed scrape."""
+    try:
+        snapshot = await services.scores.get()
+        services.fresh(snapshot.run)
+    except ProblemError:
+        return None
+    return snapshot
 
 
 def _store_reasons(services: Services) -> Iterator[str]:
