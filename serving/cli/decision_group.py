@@ -9,7 +9,7 @@ from serving.cli.options import Json, utc_time
 __all__ = ["decisions"]
 
 _Class = Literal["fabric", "access"]
-_Kind = Literal["advice", "lease", "released", "drained", "undrained", "verified", "mode", "exclusion"]
+_Kind = Literal["advice", "lease", "released", "drained", "undrained", "verified", "freed", "mode", "exclusion"]
 _Why = Annotated[str, typer.Option("--reason", help="Why.")]
 
 decisions = typer.Typer(help="Drains: what was decided, what is out, modes, exclusions, replay.", no_args_is_help=True)

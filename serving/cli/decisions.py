@@ -24,12 +24,13 @@ from serving.drains.config import load_drain_config
 from serving.drains.desk import Desk
 from serving.drains.fabric import LinkClass
 from serving.drains.guard import Code
-from serving.drains.records import Entry, Exclusion, Kind
-from serving.drains.replay import Replay, replay
+from serving.drains.records import Exclusion, Kind
+from serving.drains.replay import Period, Replay, replay
 from serving.drains.store import ALL, DrainStore
 from serving.errors import ServingError
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.training import newest_hour
 
 __all__ = ["exclude", "include", "list_decisions", "run_replay", "set_mode", "status", "stop"]
 
@@ -110,17 +111,11 @@ def stop(*, stopped: bool, why: str) -> None:
 
 def exclude(device: str, interface: str | None, *, site: str, hours: float, why: str) -> None:
     """Let nothing be drained at a port or a device for some hours."""
+    place = {"site": site, "device": device, "interface": interface}
     with _drains() as (_, drains), drains.writing() as writing:
         until = writing.now + timedelta(hours=hours)
-        writing.exclude(
-            Exclusion(
-                exclusion_id=0, site=site, device=device, interface=interface, until=until, who=f"cli:{user()}", why=why
-            )
-        )
-        where = " ".join(part for part in (device, interface) if part)
-        told = {"kind": Kind.EXCLUSION, "outcome": "excluded", "who": f"cli:{user()}"}
-        writing.log(_entry(writing.now, f"{where} until {_minute(until)}; {why}", told))
-    typer.echo(f"{where} is excluded until {_minute(until)}")
+        writing.exclude(Exclusion(exclusion_id=0, until=until, who=f"cli:{user()}", why=why, **place))  # type: ignore[arg-type]  # as named
+    typer.echo(f"{' '.join(part for part in (device, interface) if part)} is excluded until {_minute(until)}")
 
 
 def include(number: int) -> None:
@@ -130,11 +125,9 @@ def include(number: int) -> None:
         ServingError: there is none of this number.
     """
     with _drains() as (_, drains), drains.writing() as writing:
-        if not writing.include(number):
+        if not writing.include(number, f"cli:{user()}"):
             msg = f"there is no exclusion {number}"
             raise ServingError(msg)
-        told = {"kind": Kind.EXCLUSION, "outcome": "included", "who": f"cli:{user()}"}
-        writing.log(_entry(writing.now, f"exclusion {number} ended", told))
     typer.echo(f"exclusion {number} has ended")
 
 
@@ -146,7 +139,8 @@ def run_replay(start: datetime, end: datetime, *, as_json: bool) -> None:
             alarms = list(store.walk())
         events = _events(settings)
         with step("asking again") as progress:
-            found = replay(Lake(settings.lake_uri), desk, alarms, events, start, end, progress)
+            lake = Lake(settings.lake_uri)
+            found = replay(lake, desk, alarms, events, Period(start, end, newest_hour(lake)), progress)
     if as_json:
         head = {"saved_gpu_h": found.saved_gpu_h, "failures": found.failures, "missed": found.missed}
         _print_json(head | {"counts": dict(found.counts), "answers": [asdict(one) for one in found.answers]})
@@ -158,7 +152,7 @@ def _tell(found: Replay) -> None:
     table = Table("at", "link", "advice", "code", "failed", "saved, GPU h", title="level act, as it would have been")
     for one in found.answers:
         failed = "" if one.failed_at is None else _minute(one.failed_at)
-        saved = f"{one.saved_gpu_h:+.1f}" if one.saved_gpu_h else ""
+        saved = "not known yet" if one.saved_gpu_h is None else f"{one.saved_gpu_h:+.1f}"
         table.add_row(_minute(one.at), one.link_id, one.advice, one.code or "", failed, saved)
     _print(table)
     counts = ", ".join(f"{count} {name}" for name, count in sorted(found.counts.items())) or "no alarm of level act"
@@ -175,12 +169,6 @@ def _events(settings: Settings) -> Any:
 def _switch(drains: DrainStore, name: str, mode: str, why: str) -> None:
     with drains.writing() as writing:
         writing.switch(name, mode, f"cli:{user()}", why)
-        told = {"kind": Kind.MODE, "outcome": mode, "who": f"cli:{user()}"}
-        writing.log(_entry(writing.now, f"{name}: {why}" if why else name, told))
-
-
-def _entry(at: datetime, why: str, told: dict[str, Any]) -> Entry:
-    return Entry(at=at, why=why, **told)
 
 
 @contextmanager

@@ -56,5 +56,5 @@ def demote_all(store: DrainStore, why: str) -> list[LinkClass]:
         standing = writing.standing()
         active = [kind for kind in LinkClass if standing.mode(kind) is Mode.ACTIVE]
         for kind in active:
-            writing.demote(kind, why)
+            writing.switch(kind, Mode.SHADOW, "forelight", why)
     return active

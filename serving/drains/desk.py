@@ -182,7 +182,9 @@ class Desk:
         most = self.config.activation.failed_verifications
         failed = writing.verdicts(kind, _LAST_REPAIRS).count(Verdict.FAILED)
         if writing.standing().mode(kind) is Mode.ACTIVE and failed >= most:
-            writing.demote(kind, f"{failed} of the last {_LAST_REPAIRS} repairs cured nothing")
+            writing.switch(
+                kind, Mode.SHADOW, "forelight", f"{failed} of the last {_LAST_REPAIRS} repairs cured nothing"
+            )
 
     def record(self, known: Known, model: str) -> int:
         """Log the advice on every standing alarm where it is new; the number of new entries.

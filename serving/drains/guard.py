@@ -196,14 +196,20 @@ def _redundant(fabric: Fabric, link: Link) -> Iterator[Refusal]:
 
 
 def _parallel(network: Network, links: Sequence[str], guard: Guard) -> Iterator[Refusal]:
-    """Of several links between two devices some stay."""
-    fabric, gone = network.fabric, network.taken() | set(links)
+    """Of several links between two devices some stay, seen up."""
+    fabric, observed = network.fabric, network.observed
+    gone = network.taken() | set(links) | observed.down.keys()
     for bundle in {fabric.links[link].bundle for link in links}:
         members = fabric.bundles[bundle]
-        left = sum(link not in gone and network.observed.usable(link) for link in members)
-        if len(members) > 1 and left < guard.bundle_min_links:
+        there = [link for link in members if link not in gone]
+        left = [link for link in there if link not in observed.unseen]
+        if len(members) > 1 and len(left) < guard.bundle_min_links:
             names = " and ".join(sorted(name for _, name in bundle))
-            yield Refusal(Code.BUNDLE, f"{left} of {len(members)} links between {names} would be left")
+            why = f"{len(left)} of {len(members)} links between {names} would be left"
+            if len(there) < guard.bundle_min_links:
+                yield Refusal(Code.BUNDLE, why)
+            else:
+                yield Refusal(Code.STALE, f"nobody has seen {there[0]} up lately, and without it {why}")
 
 
 def _capacity(network: Network, links: Sequence[str], guard: Guard) -> Iterator[Refusal]:

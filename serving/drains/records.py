@@ -41,6 +41,7 @@ class Kind(StrEnum):
     VERIFIED = "verified"
     MODE = "mode"
     EXCLUSION = "exclusion"
+    FREED = "freed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from serving.drains.store import Standing
 from serving.errors import LinkNotFoundError
 from serving.snapshot import ScoreTable, Snapshot, by_end
 
-__all__ = ["Replay", "Replayed", "replay"]
+__all__ = ["Period", "Replay", "Replayed", "replay"]
 
 _SCORED_WITHIN: Final = timedelta(hours=2)
 _REPAIRED: Final = timedelta(days=2)
@@ -39,13 +39,23 @@ _DUE: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
+class Period:
+    """From `start` to before `end`; failures would have been seen until `known_until`."""
+
+    start: datetime
+    end: datetime
+    known_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
     """One alarm as it would have been answered.
 
     Attributes:
         at: when it reached level act.
         failed_at: the link's next failure within a week; None where there was none.
-        saved_gpu_h: what acting would have saved; less than 0 where it would have been for nothing.
+        saved_gpu_h: what acting would have saved; less than 0 where it would have been for nothing, None where that
+            is not known yet.
     """
 
     at: datetime
@@ -56,7 +66,7 @@ class Replayed:
     code: str | None
     why: str
     failed_at: datetime | None
-    saved_gpu_h: float
+    saved_gpu_h: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +82,8 @@ class Replay:
 
     @property
     def saved_gpu_h(self) -> float:
-        """In all."""
-        return sum(one.saved_gpu_h for one in self.answers)
+        """In all, as far as it is known."""
+        return sum(one.saved_gpu_h or 0.0 for one in self.answers)
 
 
 def replay(
@@ -81,25 +91,23 @@ def replay(
     desk: Desk,
     alarms: Sequence[AlarmRecord],
     events: pl.DataFrame,
-    start: datetime,
-    end: datetime,
+    period: Period,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> Replay:
-    """Ask about every alarm of level act in [start, end).
+    """Ask about every alarm of level act in a time that is past.
 
     Args:
         lake: with scores, port samples and the fleet's tables of that time.
         desk: whose limits and costs hold; its store is not touched.
         alarms: all that the store has.
         events: what ``features.labels.failure_events`` gives.
-        start: first time asked about.
-        end: the period ends before it.
+        period: what is asked about.
         progress: called with the fraction that is done.
     """
-    fleet = Fleet.load(lake)
+    fleet, start, end = Fleet.load(lake), period.start, period.end
     acts = sorted((alarm for alarm in alarms if _acted(alarm, start, end)), key=_act_at)
     failures = _failures(events)
-    past = _Past(lake, fleet, desk, failures)
+    past = _Past(lake, fleet, desk, failures, period.known_until)
     answers = []
     for number, alarm in enumerate(acts, start=1):
         answers.append(past.answer(alarm))
@@ -113,11 +121,19 @@ def replay(
 class _Past:
     """The fabric as it was, with the drains that would have stood."""
 
-    def __init__(self, lake: Lake, fleet: Fleet, desk: Desk, failures: Mapping[str, Sequence[datetime]]) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        fleet: Fleet,
+        desk: Desk,
+        failures: Mapping[str, Sequence[datetime]],
+        known_until: datetime,
+    ) -> None:
         self._lake = lake
         self._fleet = fleet
         self._desk = desk
         self._failures = failures
+        self._known_until = known_until
         self._drains: list[Drain] = []
 
     def answer(self, alarm: AlarmRecord) -> Replayed:
@@ -132,7 +148,7 @@ class _Past:
         failed = next((time for time in self._failures.get(link_id, ()) if at <= time <= at + _DUE), None)
         if now.advice is Advice.DRAIN:
             self._drain(judged, alarm, at, standing)
-        saved = self._saved(judged, failed)
+        saved = self._saved(judged, failed) if failed or at + _DUE <= self._known_until else None
         kind = judged.link_class
         return Replayed(at, alarm.alarm_id, link_id, kind, now.advice, now.code, now.why, failed, saved)
 

@@ -6,11 +6,11 @@ it is true when it commits. Time never goes back in it, so that a clock that jum
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from sqlalchemy import Connection, Engine, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, Engine, and_, delete, insert, select, update
 
 from serving.alarms import utc_now
 from serving.database import reading, writing
@@ -18,7 +18,8 @@ from serving.drains.advice import Mode
 from serving.drains.fabric import LinkClass
 from serving.drains.guard import Code
 from serving.drains.observed import Observed
-from serving.drains.records import Drain, DrainState, Entry, Exclusion, Kind, Switch, Verdict
+from serving.drains.records import Drain, Entry, Exclusion, Kind, Switch, Verdict
+from serving.drains.rows import drain_of, entry_of, row
 from serving.drains.tables import decisions, drain_exclusions, drain_modes, drains
 from serving.errors import DrainNotFoundError
 
@@ -29,8 +30,6 @@ ALL: Final = "all"
 
 _RECENT: Final = timedelta(days=8)
 """Longer than any cool-down need be: a week."""
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,10 @@ class Standing:
     recent: tuple[Drain, ...]
     exclusions: tuple[Exclusion, ...]
     switches: Mapping[str, Switch]
+
+    def at(self, now: datetime) -> "Standing":
+        """The same at a later time: some exclusions have ended."""
+        return replace(self, now=now, exclusions=tuple(one for one in self.exclusions if one.until > now))
 
     @property
     def stopped(self) -> Switch | None:
@@ -74,24 +77,35 @@ class DrainStore:
     def __init__(self, engine: Engine, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._engine = engine
         self._clock = clock
+        self._read: tuple[int, Standing] | None = None
 
     def standing(self) -> Standing:
         """What is out, excluded and active."""
         with reading(self._engine) as connection:
-            return _standing(connection, _now(connection, self._clock))
+            return self._standing(connection, *_last(connection, self._clock))
 
     @contextmanager
     def writing(self, observed: Observed | None = None) -> Iterator["Writing"]:
-        """A transaction that alone may write.
+        """A transaction that alone may write; whatever it changes must be logged in it.
 
         Args:
             observed: frees the drains whose links were seen up after their end.
         """
         with writing(self._engine) as connection:
-            now = _now(connection, self._clock)
+            last, now = _last(connection, self._clock)
+            transaction = Writing(connection, now, self._standing(connection, last, now))
             if observed is not None:
-                _free(connection, observed, now)
-            yield Writing(connection, now)
+                transaction.free(observed)
+            yield transaction
+            if transaction.changed and not transaction.logged:
+                msg = "a change of drains that is not in the log would be seen by nobody"
+                raise RuntimeError(msg)
+
+    def _standing(self, connection: Connection, last: int, now: datetime) -> Standing:
+        """Read anew where the log has grown: every change is in it, whoever made it."""
+        if self._read is None or self._read[0] != last:
+            self._read = (last, _standing(connection, now))
+        return self._read[1].at(now)
 
     def drain(self, drain_id: str) -> Drain:
         """One drain.
@@ -106,8 +120,8 @@ class DrainStore:
         """The latest drain that took a link itself."""
         query = select(drains).where(drains.c.link_id == link_id).order_by(drains.c.granted_at.desc()).limit(1)
         with reading(self._engine) as connection:
-            row = connection.execute(query).mappings().first()
-        return None if row is None else _drain_of(row)
+            found = connection.execute(query).mappings().first()
+        return None if found is None else drain_of(found)
 
     def log(
         self, *, kind: Kind | None = None, link_id: str | None = None, since: datetime | None = None, limit: int = 100
@@ -121,23 +135,47 @@ class DrainStore:
         if since is not None:
             query = query.where(decisions.c.at >= since)
         with reading(self._engine) as connection:
-            return tuple(_entry_of(row) for row in connection.execute(query).mappings())
+            return tuple(entry_of(found) for found in connection.execute(query).mappings())
 
 
 class Writing:
     """What may be changed within one transaction; `now` is its time."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, standing: Standing) -> None:
         self._connection = connection
+        self._standing = standing
         self.now = now
+        self.changed = self.logged = False
 
     def standing(self) -> Standing:
         """As `DrainStore.standing`, with this transaction's own changes."""
-        return _standing(self._connection, self.now)
+        if self.changed:
+            self._standing = _standing(self._connection, self.now)
+        return self._standing
 
     def log(self, entry: Entry) -> None:
         """Write a line."""
-        self._connection.execute(insert(decisions).values(_row(entry, Entry)))
+        self.logged = True
+        self._connection.execute(insert(decisions).values(row(entry, Entry)))
+
+    def free(self, observed: Observed) -> None:
+        """Links that were seen up after their drain ended count as in again."""
+        for one in self._standing.out:
+            if one.held(self.now).back(observed):
+                self.change(replace(one, freed_at=self.now, ended_at=one.end(self.now)))
+                told = f"its capacity counts again: seen up after its end as {one.state}"
+                self.log(
+                    Entry(
+                        at=self.now,
+                        kind=Kind.FREED,
+                        outcome=one.state,
+                        why=told,
+                        who="forelight",
+                        link_class=one.link_class,
+                        link_id=one.link_id,
+                        drain_id=one.drain_id,
+                    )
+                )
 
     def last_advice(self, alarm_id: str) -> Entry | None:
         """What was advised last on an alarm."""
@@ -147,8 +185,8 @@ class Writing:
             .order_by(decisions.c.decision_id.desc())
             .limit(1)
         )
-        row = self._connection.execute(query).mappings().first()
-        return None if row is None else _entry_of(row)
+        found = self._connection.execute(query).mappings().first()
+        return None if found is None else entry_of(found)
 
     def drain(self, drain_id: str) -> Drain:
         """One drain.
@@ -160,22 +198,30 @@ class Writing:
 
     def add(self, drain: Drain) -> None:
         """A new lease, or a drain that nobody asked for."""
-        self._connection.execute(insert(drains).values(_row(drain, Drain)))
+        self.changed = True
+        self._connection.execute(insert(drains).values(row(drain, Drain)))
 
     def change(self, drain: Drain) -> None:
         """What became of one."""
-        self._connection.execute(update(drains).where(drains.c.drain_id == drain.drain_id).values(_row(drain, Drain)))
+        self.changed = True
+        self._connection.execute(update(drains).where(drains.c.drain_id == drain.drain_id).values(row(drain, Drain)))
 
     def exclude(self, exclusion: Exclusion) -> None:
         """Let nothing be drained there until its end; its number is given here."""
-        values = _row(exclusion, Exclusion)
+        values = row(exclusion, Exclusion)
         del values["exclusion_id"]
         self._connection.execute(insert(drain_exclusions).values(values))
+        where = " ".join(part for part in (exclusion.device, exclusion.interface) if part)
+        told = f"{where} until {exclusion.until.isoformat(timespec='minutes')}; {exclusion.why}"
+        self._note(Kind.EXCLUSION, "excluded", exclusion.who, told)
 
-    def include(self, exclusion_id: int) -> bool:
+    def include(self, exclusion_id: int, who: str) -> bool:
         """End an exclusion; False where there is none of this number."""
         gone = delete(drain_exclusions).where(drain_exclusions.c.exclusion_id == exclusion_id)
-        return self._connection.execute(gone).rowcount == 1
+        found = self._connection.execute(gone).rowcount == 1
+        if found:
+            self._note(Kind.EXCLUSION, "included", who, f"exclusion {exclusion_id} ended")
+        return found
 
     def verdicts(self, kind: LinkClass, last: int) -> tuple[Verdict, ...]:
         """Verdicts on the latest repairs of a class of links, the newest first."""
@@ -187,96 +233,43 @@ class Writing:
         )
         return tuple(Verdict(verdict) for verdict in self._connection.scalars(query))
 
-    def demote(self, kind: LinkClass, why: str) -> None:
-        """Put an active class of links back to shadow, by nobody's hand."""
-        self.switch(kind, Mode.SHADOW, "forelight", why)
-        told = Entry(at=self.now, kind=Kind.MODE, outcome=Mode.SHADOW, why=why, who="forelight", link_class=kind)
-        self.log(told)
-
     def switch(self, name: str, mode: str, who: str, why: str) -> None:
         """Put a class of links, or everything, into a mode."""
         self._connection.execute(delete(drain_modes).where(drain_modes.c.name == name))
         values = {"name": name, "mode": mode, "since": self.now, "who": who, "why": why}
         self._connection.execute(insert(drain_modes).values(values))
+        self._note(Kind.MODE, mode, who, f"{name}: {why}" if why else name)
+
+    def _note(self, kind: Kind, outcome: str, who: str, why: str) -> None:
+        self.changed = True
+        self.log(Entry(at=self.now, kind=kind, outcome=outcome, why=why, who=who))
 
 
-def _now(connection: Connection, clock: Callable[[], datetime]) -> datetime:
-    """The clock's time, or that of the newest entry where the clock is behind it."""
-    last: datetime | None = connection.execute(
-        select(decisions.c.at).order_by(decisions.c.decision_id.desc()).limit(1)
-    ).scalar_one_or_none()
+def _last(connection: Connection, clock: Callable[[], datetime]) -> tuple[int, datetime]:
+    """Number of the newest entry, and the time: the clock's, or the entry's where the clock is behind it."""
+    query = select(decisions.c.decision_id, decisions.c.at).order_by(decisions.c.decision_id.desc()).limit(1)
+    last = connection.execute(query).one_or_none()
     now = clock()
-    return now if last is None else max(now, last)
+    return (0, now) if last is None else (last.decision_id, max(now, last.at))
 
 
 def _standing(connection: Connection, now: datetime) -> Standing:
     out = select(drains).where(drains.c.freed_at.is_(None))
     ended = and_(drains.c.freed_at.is_not(None), drains.c.ended_at > now - _RECENT)
     holds = select(drain_exclusions).where(drain_exclusions.c.until > now)
-    switches = [Switch(**row) for row in connection.execute(select(drain_modes)).mappings()]
+    switches = [Switch(**found) for found in connection.execute(select(drain_modes)).mappings()]
     return Standing(
         now,
-        tuple(_drain_of(row) for row in connection.execute(out).mappings()),
-        tuple(_drain_of(row) for row in connection.execute(select(drains).where(ended)).mappings()),
-        tuple(Exclusion(**row) for row in connection.execute(holds).mappings()),
+        tuple(drain_of(found) for found in connection.execute(out).mappings()),
+        tuple(drain_of(found) for found in connection.execute(select(drains).where(ended)).mappings()),
+        tuple(Exclusion(**found) for found in connection.execute(holds).mappings()),
         {switch.name: switch for switch in switches},
     )
 
 
-def _free(connection: Connection, observed: Observed, now: datetime) -> None:
-    """Links that were seen up after their drain ended count as in again."""
-    ended = or_(drains.c.ended_at.is_not(None), drains.c.expires_at <= now)
-    rows = connection.execute(select(drains).where(drains.c.freed_at.is_(None), ended)).mappings()
-    for one in [_drain_of(row) for row in rows]:
-        if one.held(now).back(observed):
-            changed = update(drains).where(drains.c.drain_id == one.drain_id)
-            connection.execute(changed.values(freed_at=now, ended_at=one.end(now)))
-
-
 def _drain(connection: Connection, drain_id: str) -> Drain:
-    row = connection.execute(select(drains).where(drains.c.drain_id == drain_id)).mappings().one_or_none()
-    if row is None:
+    found = connection.execute(select(drains).where(drains.c.drain_id == drain_id)).mappings().one_or_none()
+    if found is None:
         msg = f"there is no drain {drain_id!r}"
         raise DrainNotFoundError(msg)
-    return _drain_of(row)
-
-
-def _row(value: Any, kind: type[Any]) -> dict[str, Any]:
-    """A value as the columns that hold it."""
-    plain = {field.name: getattr(value, field.name) for field in fields(kind)}
-    return {name: _plain(one) for name, one in plain.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return str(value)
-    return [str(part) for part in value] if isinstance(value, tuple | list) else value
-
-
-def _drain_of(row: Mapping[Any, Any]) -> Drain:
-    values = {name: row[name] for name in _DRAIN}
-    verdict = values["verdict"]
-    return Drain(
-        **values
-        | {
-            "links": tuple(values["links"]),
-            "actions": tuple(values["actions"]),
-            "link_class": LinkClass(values["link_class"]),
-            "state": DrainState(values["state"]),
-            "verdict": None if verdict is None else Verdict(verdict),
-        }
-    )
-
-
-def _entry_of(row: Mapping[Any, Any]) -> Entry:
-    values = {name: row[name] for name in _ENTRY}
-    words = {"kind": Kind, "code": Code, "link_class": LinkClass, "mode": Mode}
-    return Entry(**{name: _word(words, name, value) for name, value in values.items()})
-
-
-def _word(words: Mapping[str, Callable[[Any], _T]], name: str, value: Any) -> Any:
-    return words[name](value) if value is not None and name in words else value
-
-
-_DRAIN: Final = tuple(field.name for field in fields(Drain))
-_ENTRY: Final = tuple(field.name for field in fields(Entry))
+    return drain_of(found)

@@ -107,12 +107,13 @@ def _past(  # noqa: PLR0917 - fixtures
     scores_at: Callable[..., pl.DataFrame],
     make_run: Callable[..., ScoreRun],
 ) -> None:
-    """Three alarms of level act: on two parallel links of leaf01, of which the first fails, and on a server's link."""
+    """Three alarms of level act: on two parallel links of leaf01, of which the first fails, and on a server's link, a month ago."""
     lake, hour = Lake(str(home / "lake")), timedelta(hours=1)
+    now -= timedelta(days=30)
     lake.append(LINKS, fleet.links.with_columns(received_at=pl.lit(now)))
     lake.append(MODULES, fleet.modules.with_columns(received_at=pl.lit(now)))
     ports = pl.DataFrame(sorted(fabric.at_port), schema=["site", "device", "interface"], orient="row")
-    facts = {"received_at": now, "quality": 0, "source": "snmp", "oper_up": True, "admin_up": True}
+    facts = {"quality": 0, "source": "snmp", "oper_up": True, "admin_up": True}
     rows = [
         ports.with_columns(pl.lit(v).alias(k) for k, v in (facts | {"time": now + k * hour}).items()) for k in (0, 1)
     ]
@@ -129,7 +130,7 @@ def _past(  # noqa: PLR0917 - fixtures
 
 @pytest.mark.usefixtures("past")
 def test_a_replay_says_what_would_have_been_drained_and_saved(told: Callable[..., str]) -> None:
-    found = json.loads(told("replay", "--from", "2026-11-29", "--to", "2026-12-01", "--json"))
+    found = json.loads(told("replay", "--from", "2026-10-30", "--to", "2026-11-01", "--json"))
     names = ("advice", "code", "saved_gpu_h")
     answers = {one["link_id"].split("--")[0]: [one[name] for name in names] for one in found["answers"]}
 
@@ -142,5 +143,5 @@ def test_a_replay_says_what_would_have_been_drained_and_saved(told: Callable[...
 @pytest.mark.usefixtures("past")
 def test_a_replay_of_a_quiet_time_counts_nothing(told: Callable[..., str]) -> None:
     assert "no alarm of level act; +0.0 GPU hours saved in all" in told(
-        "replay", "--from", "2026-11-01", "--to", "2026-11-02"
+        "replay", "--from", "2026-11-03", "--to", "2026-11-04"
     )

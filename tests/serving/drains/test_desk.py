@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -14,9 +15,10 @@ from serving.drains.desk import Desk, Known
 from serving.drains.guard import Code, Refusal
 from serving.drains.observed import Observed
 from serving.drains.records import Drain, DrainState, Exclusion, Kind, Verdict
-from serving.drains.store import ALL
+from serving.drains.store import ALL, DrainStore
 from serving.drains.verify import Verification
 from serving.errors import DrainNotFoundError, LeaseOwnerError, LinkNotFoundError
+from serving.store import AlarmStore
 
 ONE = ("default", "leaf01", "Ethernet1")
 PLACES = [f"{leaf} Ethernet{port}" for leaf in ("leaf01", "leaf02") for port in (1, 2, 3, 4)]
@@ -180,7 +182,7 @@ def test_a_drain_is_reported_back_and_verified(
     assert (DrainState.DRAINED, None) == (drained.state, drained.expires_at)
     assert (DrainState.UNDRAINED, now + timedelta(hours=3)) == (back.state, back.ended_at)
     assert (Verdict.PASSED, ("clean_connector",)) == (done.verdict, tuple(done.actions))
-    assert ["verified", "undrained", "drained", "lease"] == [entry.kind for entry in desk.store.log()]
+    assert ["verified", "undrained", "drained", "lease"] == [entry.kind for entry in desk.store.log(limit=4)]
 
 
 def test_a_drain_that_nobody_asked_for_counts_as_out(desk: Desk, known: Callable[[], Known]) -> None:
@@ -210,6 +212,28 @@ def test_advice_is_logged_once_until_it_changes(desk: Desk, known: Callable[[], 
     assert (len(PLACES), 0) == (first, again)
     assert after > 0, "what is held by the lease is advised otherwise"
     assert {"drain", "hold"} == {entry.outcome for entry in desk.store.log(kind=Kind.ADVICE)}
+
+
+def test_another_process_sees_what_this_one_decided(
+    desk: Desk, known: Callable[[], Known], store: AlarmStore, clock: Callable[[], datetime]
+) -> None:
+    other = Desk(DrainStore(store.engine, clock=clock), desk.config)
+    before = (desk.store.standing().out, other.store.standing().out)
+    desk.lease(known(), ONE, "remediator", None)
+    _, refused = other.lease(known(), ONE, "another", None)
+
+    assert ((), ()) == before
+    assert isinstance(refused, Refusal)
+    assert 1 == len(desk.store.standing().out) == len(other.store.standing().out)
+
+
+def test_a_change_that_is_not_logged_is_undone(desk: Desk, known: Callable[[], Known]) -> None:
+    _, lease = desk.lease(known(), ONE, "remediator", None)
+    assert isinstance(lease, Drain)
+
+    with pytest.raises(RuntimeError, match="not in the log"), desk.store.writing() as writing:
+        writing.change(replace(lease, state=DrainState.RELEASED))
+    assert DrainState.LEASED is desk.store.drain(lease.drain_id).state
 
 
 def test_repairs_that_cure_nothing_put_the_class_back_to_shadow(

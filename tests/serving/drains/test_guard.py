@@ -63,6 +63,7 @@ def test_a_link_above_the_spine_counts_for_every_leaf_below(ask: Ask) -> None:
 
 def test_links_that_nobody_has_seen_are_not_counted_on(ask: Ask) -> None:
     assert Code.STALE == ask(["leaf01 Ethernet1"], unseen=("leaf01 Ethernet3",), guard={"least_path_share": 0.75})
+    assert Code.STALE == ask(["leaf01 Ethernet1"], unseen=("leaf01 Ethernet2",))
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
