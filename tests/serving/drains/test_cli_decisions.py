@@ -96,36 +96,41 @@ def test_a_class_that_was_right_in_shadow_becomes_active_and_goes_back_by_hand(
     assert "fabric links: shadow\n" == told("shadow", "fabric", "--reason", "new optics")
 
 
+@pytest.fixture(name="month_ago")
+def _month_ago(now: datetime) -> datetime:
+    return now - timedelta(days=30)
+
+
 @pytest.fixture(name="past")
 def _past(  # noqa: PLR0917 - fixtures
     own_store: AlarmStore,
     home: Path,
     fleet: Fleet,
     fabric: Fabric,
-    now: datetime,
+    month_ago: datetime,
     act_on: Callable[..., AlarmRecord],
     scores_at: Callable[..., pl.DataFrame],
     make_run: Callable[..., ScoreRun],
 ) -> None:
-    """Three alarms of level act: on two parallel links of leaf01, of which the first fails, and on a server's link, a month ago."""
+    """Three alarms of level act: two parallel links of leaf01, of which one fails, and a server's, a month ago."""
     lake, hour = Lake(str(home / "lake")), timedelta(hours=1)
-    now -= timedelta(days=30)
-    lake.append(LINKS, fleet.links.with_columns(received_at=pl.lit(now)))
-    lake.append(MODULES, fleet.modules.with_columns(received_at=pl.lit(now)))
+    lake.append(LINKS, fleet.links.with_columns(received_at=pl.lit(month_ago)))
+    lake.append(MODULES, fleet.modules.with_columns(received_at=pl.lit(month_ago)))
     ports = pl.DataFrame(sorted(fabric.at_port), schema=["site", "device", "interface"], orient="row")
     facts = {"quality": 0, "source": "snmp", "oper_up": True, "admin_up": True}
-    rows = [
-        ports.with_columns(pl.lit(v).alias(k) for k, v in (facts | {"time": now + k * hour}).items()) for k in (0, 1)
-    ]
-    lake.append(PORT_SAMPLES, pl.concat(rows))
+    seen = ports.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
+    for at in (month_ago, month_ago + hour, month_ago + 200 * hour):
+        lake.append(PORT_SAMPLES, seen.with_columns(time=pl.lit(at), received_at=pl.lit(at)))
     places = ("leaf01 Ethernet1", "leaf01 Ethernet2", "leaf01 Ethernet11")
-    lake.append(SCORES, scores_at(*places, at=now, risk_24h=0.7))
-    lake.append(SCORES, scores_at(*places, at=now + hour, risk_24h=0.7))
+    lake.append(SCORES, scores_at(*places, at=month_ago, risk_24h=0.7))
+    lake.append(SCORES, scores_at(*places, at=month_ago + hour, risk_24h=0.7))
     ticket = {"ticket_id": "T1", "site": "default", "device": "leaf01", "interface": "Ethernet1"}
-    lake.append(TICKETS, pl.DataFrame([ticket | {"opened_at": now + 20 * hour, "received_at": now + 20 * hour}]))
-    times = (now, now + hour, now + hour)
+    lake.append(
+        TICKETS, pl.DataFrame([ticket | {"opened_at": month_ago + 20 * hour, "received_at": month_ago + 20 * hour}])
+    )
+    times = (month_ago, month_ago + hour, month_ago + hour)
     alarms = [act_on(place, raised_at=at, act_at=at) for place, at in zip(places, times, strict=True)]
-    own_store.apply(make_run(now), alarms)
+    own_store.apply(make_run(month_ago), alarms)
 
 
 @pytest.mark.usefixtures("past")
