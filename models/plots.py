@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Final
 
@@ -19,6 +19,7 @@ __all__ = [
     "horizon_calibration",
     "importance",
     "lead_times",
+    "readings",
     "recall_curve",
     "reliability",
 ]
@@ -39,8 +40,10 @@ def _svg(figure: Figure) -> str:
     return drawn[drawn.index("<svg") :]
 
 
-def _day(day: date) -> float:
+def _day(day: date | datetime) -> float:
     """Days since 1970, as matplotlib counts them."""
+    if isinstance(day, datetime):
+        return day.timestamp() / 86_400
     return float(day.toordinal() - _EPOCH.toordinal())
 
 
@@ -75,6 +78,24 @@ def alarms_over_time(card: Scorecard) -> str:
     axes.set(ylabel="alarms a day")
     if card.alarms_by_day:
         axes.legend(frameon=False)
+    figure.autofmt_xdate()
+    return _svg(figure)
+
+
+def readings(lines: Mapping[str, tuple[Sequence[datetime], Sequence[float]]], limits: Sequence[float]) -> str:
+    """Readings over time, a line each, and limits as dashed lines where they are near what was read."""
+    figure = Figure(figsize=_SIZE_IN)
+    axes = figure.subplots()
+    for number, (name, (times, values)) in enumerate(lines.items()):
+        axes.plot(
+            [_day(time) for time in times], values, linewidth=1, label=name, color=_COLOURS[number % len(_COLOURS)]
+        )
+    axes.xaxis_date()
+    low, high = axes.get_ylim()
+    for limit in limits:
+        if low - (high - low) <= limit <= high + (high - low):
+            axes.axhline(limit, linestyle="--", color="grey", linewidth=1)
+    axes.legend(frameon=False, ncols=max(len(lines) // 4, 1))
     figure.autofmt_xdate()
     return _svg(figure)
 

@@ -1,5 +1,6 @@
 """`forelight decisions …`: what was decided about links, and the switches that people hold."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -103,3 +104,15 @@ def decisions_replay(
     from serving.cli import decisions as command
 
     command.run_replay(utc_time(start), utc_time(end), as_json=json)
+
+
+@decisions.command("evidence")
+def decisions_evidence(
+    alarm_id: str,
+    out: Annotated[Path, typer.Argument(metavar="OUT.html")],
+    days: Annotated[int, typer.Option(min=1, max=365, help="Readings of so many days before the alarm.")] = 30,
+) -> None:
+    """The evidence on an alarm's module for its return: facts, limits crossed, history, plots, in one HTML file."""
+    from serving.cli import evidence as command
+
+    command.run(alarm_id, out, days=days)

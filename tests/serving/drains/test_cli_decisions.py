@@ -150,3 +150,14 @@ def test_a_replay_of_a_quiet_time_counts_nothing(told: Callable[..., str]) -> No
     assert "no alarm of level act; +0.0 GPU hours saved in all" in told(
         "replay", "--from", "2026-11-03", "--to", "2026-11-04"
     )
+
+
+@pytest.mark.usefixtures("past")
+def test_the_evidence_for_a_return_is_one_page(told: Callable[..., str], tmp_path: Path) -> None:
+    out = tmp_path / "rma.html"
+    told("evidence", "alarm-leaf01-Ethernet1", str(out))
+    page = out.read_text(encoding="utf-8")
+
+    assert "Module SN0001" in page
+    assert "bias 38 % above its baseline" in page
+    assert "T1" in page
