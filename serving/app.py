@@ -28,7 +28,7 @@ from serving.errors import ProblemError
 from serving.limits import CallerMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
-from serving.routes import alarms, health, links, score, transceivers
+from serving.routes import alarms, health, links, outcomes, score, transceivers
 from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
@@ -103,7 +103,7 @@ def create_app(
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
     problems.install(app)
-    for router in (alarms.router, transceivers.router, links.router, score.router, health.router):
+    for router in (alarms.router, transceivers.router, links.router, score.router, outcomes.router, health.router):
         app.include_router(router)
     return app
 
@@ -115,5 +115,7 @@ async def _sweep(store: AlarmStore, ttl_s: float, clock: Callable[[], datetime],
             await run_in_threadpool(sweep, store, ttl_s, clock())
         except ProblemError as error:
             _log.warning("alarms are not looked after: %s", error)
+        except Exception:  # noqa: BLE001 - whatever it is, the next look must come
+            _log.exception("alarms are not looked after")
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), _SWEEP_EVERY_S)

@@ -1,7 +1,7 @@
 """What routes depend on, so that a route's signature reads as a sentence."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from serving.champion import Champion, Scorer
 from serving.drains.desk import Desk, Known
 from serving.drains.sight import LatestSight
 from serving.errors import QueryError
+from serving.hot import Answers
 from serving.schemas import Alarm
 from serving.settings import Settings
 from serving.snapshot import LatestScores, Snapshot
@@ -47,6 +48,7 @@ class Services:
         sight: the fabric and the state of its links.
         champion: the model in memory.
         scorer: scores what the lake does not know with it.
+        answers: what was told before and may be still true.
     """
 
     settings: Settings
@@ -60,6 +62,7 @@ class Services:
     sight: LatestSight
     champion: Champion
     scorer: Scorer
+    answers: Answers = field(default_factory=Answers)
 
     def fresh(self, run: ScoreRun | None) -> ScoreRun:
         """The run, or an error where it is none to act on."""

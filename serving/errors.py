@@ -11,6 +11,7 @@
     + ModelUnavailableError 503 there is no model that this code can use: train one
     + OverloadedError     503 too much is asked for at once; `Retry-After` says when to come again
     + ModelNotFoundError  404 no such model version
+    + NodeNotFoundError   404 no server has this name
     + AlarmNotFoundError  404 no such alarm
     + TransceiverNotFoundError 404 no such module in the latest scores
     + LinkNotFoundError   404 no link is known at this port
@@ -54,6 +55,7 @@ __all__ = [
     "ModelNotFoundError",
     "ModelUnavailableError",
     "NoScoresError",
+    "NodeNotFoundError",
     "NotReadyError",
     "OperatorError",
     "OverloadedError",
@@ -149,6 +151,12 @@ class ModelNotFoundError(ProblemError):
     """No model version has this number or alias."""
 
     status, kind, title = 404, "model-not-found", "No such model"
+
+
+class NodeNotFoundError(ProblemError):
+    """No server is known by this name; an empty list would read as an all-clear."""
+
+    status, kind, title = 404, "node-not-found", "No such node"
 
 
 class AlarmNotFoundError(ProblemError):

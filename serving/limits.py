@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -75,7 +74,7 @@ class CallerMiddleware:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        text = Headers(scope=scope).get("authorization")
+        text = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), None)
         state["presented"] = text is not None
         state["caller"] = caller = None if text is None else await self._caller(text)
         wait_s = self._wait_s(scope, caller, presented=text is not None)

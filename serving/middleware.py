@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from fastapi import HTTPException
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["SECURITY_HEADERS", "BodyLimitMiddleware", "SecurityHeadersMiddleware"]
@@ -18,6 +17,8 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 }
 """OWASP's set for a REST service; an answer may set its own value of each."""
 
+_RAW: Final = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+
 
 class SecurityHeadersMiddleware:
     """Adds what an answer does not have."""
@@ -30,9 +31,9 @@ class SecurityHeadersMiddleware:
 
         async def adding(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                own = {name for name, _ in message["headers"]}
+                more = [header for header in _RAW if header[0] not in own]
+                message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
         await self.app(scope, receive, adding)
@@ -55,8 +56,8 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        said = Headers(scope=scope).get("content-length", "0")
-        announced = int(said) if said.isdecimal() else 0
+        said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        announced = int(said) if said.isdigit() else 0
         limit = self.larger.get(scope["path"], self.limit_bytes)
         received = 0
 

@@ -29,6 +29,7 @@ class AlarmFilter:
 
     Attributes:
         statuses: any of these.
+        node: device at either end.
         min_risk: risk within 24 h at or above this.
         since: raised, stepped on in life, or of another level, at or after this; by the store's clock.
     """
@@ -37,6 +38,7 @@ class AlarmFilter:
     site: str | None = None
     device: str | None = None
     interface: str | None = None
+    node: str | None = None
     failure_type: FailureType | None = None
     level: Level | None = None
     min_risk: float | None = None
@@ -156,6 +158,8 @@ def _conditions(where: AlarmFilter) -> list[ColumnElement[bool]]:
     conditions = [alarms.c[name] == str(getattr(where, name)) for name in equal if getattr(where, name) is not None]
     if where.statuses is not None:
         conditions.append(_is_in(where.statuses))
+    if where.node is not None:
+        conditions.append(or_(alarms.c.device == where.node, alarms.c.peer_device == where.node))
     if where.min_risk is not None:
         conditions.append(alarms.c.risk_24h >= where.min_risk)
     if where.since is not None:

@@ -34,6 +34,7 @@ class AlarmQuery(Asked):
     site: Name | None = None
     device: Annotated[Name | None, Field(description="Device of the suspect end.")] = None
     interface: Annotated[Name | None, Field(description="Interface of the suspect end.")] = None
+    node: Annotated[Name | None, Field(description="A server on the link; one that is not known is refused.")] = None
     failure_type: FailureType | None = None
     level: Level | None = None
     min_risk: Annotated[Risk | None, Field(description="Risk of failure within 24 h at or above this.")] = None
@@ -48,6 +49,7 @@ class AlarmQuery(Asked):
             site=self.site,
             device=self.device,
             interface=self.interface,
+            node=self.node,
             failure_type=self.failure_type,
             level=self.level,
             min_risk=self.min_risk,

@@ -11,16 +11,33 @@ from fastapi.concurrency import run_in_threadpool
 
 from serving.alarms import STANDING, AlarmRecord, ScoreRun, Status
 from serving.deps import CallerDep, Services, ServicesDep, no_query, operator, reader
-from serving.errors import NoScoresError, ProblemError
+from serving.errors import NodeNotFoundError, NoScoresError, ProblemError
+from serving.hot import Kept, hot_route, telling
 from serving.idempotency import Answer, KeyHeader, Request
 from serving.problems import problem_responses
 from serving.schemas import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Reason, Suppression
+from serving.snapshot import Snapshot
 from serving.steps import Step, take
 from serving.wire import Name
 
 __all__ = ["router"]
 
+
+def _told(services: Services, snapshot: Snapshot, run: ScoreRun, request: HttpRequest) -> Response | None:
+    """A standing alarm that was told before and has not changed since."""
+    alarm_id = request.scope["path_params"]["alarm_id"]
+    record = snapshot.standing.get(alarm_id)
+    if record is None or "if-none-match" in request.headers:
+        return None
+    kept = services.answers.get(alarm_id, (record.revision, *telling(run)))
+    if kept is None:
+        return None
+    headers = {"ETag": kept.etag, "Cache-Control": "no-cache"}
+    return Response(kept.body, media_type="application/json", headers=headers)
+
+
 router = APIRouter(tags=["alarms"])
+_hot = APIRouter(tags=["alarms"], route_class=hot_route(_told))
 _Id = Annotated[Name, Path(description="Identifier of the alarm.")]
 _IfMatch = Annotated[
     str | None,
@@ -31,7 +48,7 @@ _CHANGE: Final = [Depends(operator), Depends(no_query)]
 _REFUSALS: Final = problem_responses(401, 403, 404, 409, 412, 422, 429, 503)
 
 
-@router.get("/v1/alarms", dependencies=_READ, responses=problem_responses(401, 422, 429, 503))
+@router.get("/v1/alarms", dependencies=_READ, responses=problem_responses(401, 404, 422, 429, 503))
 async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesDep) -> Alarms:
     """Alarms, the newest first, in any state unless `status` says which.
 
@@ -42,8 +59,11 @@ async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesD
     run = await run_in_threadpool(services.store.latest_run)
     if not query.status or STANDING & set(query.status):
         run = services.fresh(run)
-    page = await run_in_threadpool(services.store.alarms, query.filter(), cursor=query.cursor, limit=query.limit)
     servers = await _servers(services)
+    if query.node is not None and not any(query.node == name for _, name in servers):
+        msg = f"no server is known as {query.node!r}: that none of its links has an alarm cannot be said"
+        raise NodeNotFoundError(msg)
+    page = await run_in_threadpool(services.store.alarms, query.filter(), cursor=query.cursor, limit=query.limit)
     run = _some(run)
     return Alarms(
         scored_at=run.at,
@@ -54,7 +74,7 @@ async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesD
     )
 
 
-@router.get(
+@_hot.get(
     "/v1/alarms/{alarm_id}",
     dependencies=[*_READ, Depends(no_query)],
     response_model=AlarmAnswer,
@@ -68,14 +88,17 @@ async def get_alarm(
     """One alarm with its life: what to ask again just before draining."""
     found = await run_in_threadpool(services.store.story, alarm_id)
     run = services.fresh(found.run) if found.record.status in STANDING else _some(found.run)
-    servers = await _servers(services)
+    servers, known_of = await _seen(services)
     alarm = services.alarm(found.record, servers)
     headers = {"ETag": _etag(found.record, alarm, run), "Cache-Control": "no-cache"}
     if _matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     events = [AlarmEvent.of(event) for event in found.events]
     answer = AlarmAnswer(scored_at=run.at, model_version=run.model_version, alarm=alarm, events=events)
-    return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
+    body = answer.model_dump_json().encode()
+    if known_of == run:
+        services.answers.keep(alarm_id, Kept((found.record.revision, *telling(run)), body, headers["ETag"]))
+    return Response(body, media_type="application/json", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +178,16 @@ def _some(run: ScoreRun | None) -> ScoreRun:
 
 async def _servers(services: Services) -> frozenset[tuple[str, str]]:
     """Devices that are servers; none where the lake cannot say, for a guess would drain the wrong one."""
+    return (await _seen(services))[0]
+
+
+async def _seen(services: Services) -> tuple[frozenset[tuple[str, str]], ScoreRun | None]:
+    """The servers, and beside which run they were read; none where there is no snapshot."""
     try:
-        return (await services.scores.get()).servers
+        snapshot = await services.scores.get()
     except ProblemError:
-        return frozenset()
+        return frozenset(), None
+    return snapshot.servers, snapshot.run
 
 
 def _etag(record: AlarmRecord, alarm: Alarm, run: ScoreRun | None) -> str:
@@ -170,3 +199,6 @@ def _etag(record: AlarmRecord, alarm: Alarm, run: ScoreRun | None) -> str:
 def _matches(if_none_match: str | None, etag: str) -> bool:
     asked = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
     return "*" in asked or etag in asked
+
+
+router.include_router(_hot)

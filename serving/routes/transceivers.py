@@ -1,23 +1,28 @@
 """Transceivers: the latest score of one."""
 
+import asyncio
+import json
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from ingest.schema import FailureType
 from models.actions import expected_cost_h, ranked
 from serving.alarms import AlarmRecord, ScoreRun
-from serving.deps import FreshSnapshotDep, ServicesDep, reader
+from serving.deps import FreshSnapshotDep, Services, ServicesDep, reader
 from serving.errors import TransceiverNotFoundError
+from serving.hot import Kept, hot_route, telling
 from serving.problems import problem_responses
 from serving.schemas import SiteQuery
-from serving.transceiver_schemas import ActionStep, Transceiver, TransceiverAlarm
+from serving.series import read_series
+from serving.snapshot import Snapshot
+from serving.transceiver_schemas import ActionStep, SeriesQuery, Transceiver, TransceiverAlarm, TransceiverSeries
 from serving.wire import Name
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["transceivers"])
 _RISK: Final = "risk_"
 _SAME: Final = (
     "serial",
@@ -33,10 +38,54 @@ _SAME: Final = (
 )
 
 
-@router.get(
+_AGE: Final = '"data_age_s":'
+
+
+def _told(services: Services, snapshot: Snapshot, run: ScoreRun, request: Request) -> Response | None:
+    """A module of the snapshot; of what was told before, the age of the data alone is new."""
+    names = request.scope["path_params"]
+    key = ("default", names["device"], names["interface"])
+    if key not in snapshot.scores.index:
+        return None
+    alarm, now = snapshot.alarms.get(key), services.clock()
+    of = (*telling(run), None if alarm is None else (alarm.alarm_id, alarm.revision))
+    kept = services.answers.get(key, of)
+    if kept is None:
+        score = snapshot.scores.find(key) or {}
+        whole = _transceiver(score, run, alarm, now).model_dump_json()
+        kept = Kept(of, whole[: whole.rindex(_AGE) + len(_AGE)].encode(), age_then_s=score["data_age_s"])
+        services.answers.keep(key, kept)
+    age = json.dumps(_age_now_s(kept.age_then_s, run, now))
+    return Response(kept.body + age.encode() + b"}", media_type="application/json")
+
+
+_latest = APIRouter(tags=["transceivers"], route_class=hot_route(_told))
+_series = APIRouter(tags=["transceivers"])
+_READERS: Final = asyncio.Semaphore(2)  # of the lake at once: each may read a day's readings of a device
+
+
+@_series.get(
+    "/v1/transceivers/{device}/{interface:path}/series",
+    dependencies=[Depends(reader)],
+    responses=problem_responses(401, 422, 429, 503),
+)
+async def get_series(
+    device: Annotated[Name, Path()],
+    interface: Annotated[Name, Path(description="As the device names it.")],
+    query: Annotated[SeriesQuery, Query()],
+    services: ServicesDep,
+) -> TransceiverSeries:
+    """Readings of one module for a plot: of each span the lowest, the highest and the mean."""
+    port, span = (query.site, device, interface), query.span(services.clock())
+    async with _READERS:
+        found = await run_in_threadpool(read_series, services.lake, port, query.columns, span, query.points)
+    return TransceiverSeries.of(port, span, found)
+
+
+@_latest.get(
     "/v1/transceivers/{device}/{interface:path}",
     dependencies=[Depends(reader)],
-    responses=problem_responses(401, 404, 422, 503),
+    responses=problem_responses(401, 404, 422, 429, 503),
 )
 async def get_transceiver(
     device: Annotated[Name, Path()],
@@ -55,7 +104,6 @@ async def get_transceiver(
 
 
 def _transceiver(score: dict[str, Any], run: ScoreRun, alarm: AlarmRecord | None, now: datetime) -> Transceiver:
-    age_then_s = score["data_age_s"]
     steps = ranked({FailureType(kind): p for kind, p in (score["type_probabilities"] or {}).items() if p is not None})
     return Transceiver(
         scored_at=run.at,
@@ -69,9 +117,13 @@ def _transceiver(score: dict[str, Any], run: ScoreRun, alarm: AlarmRecord | None
         actions=[ActionStep(action=step.action, cures=step.cures, cost_h=step.cost_h) for step in steps],
         expected_cost_h=expected_cost_h(steps) if steps else None,
         alarm=None if alarm is None else _alarm(alarm),
-        data_age_s=None if age_then_s is None else max(age_then_s + (now - run.at).total_seconds(), 0.0),
+        data_age_s=_age_now_s(score["data_age_s"], run, now),
         **{name: score[name] for name in _SAME},
     )
+
+
+def _age_now_s(age_then_s: float | None, run: ScoreRun, now: datetime) -> float | None:
+    return None if age_then_s is None else max(age_then_s + (now - run.at).total_seconds(), 0.0)
 
 
 def _alarm(alarm: AlarmRecord) -> TransceiverAlarm:
@@ -83,3 +135,8 @@ def _alarm(alarm: AlarmRecord) -> TransceiverAlarm:
         interface=alarm.interface,
         raised_at=alarm.raised_at,
     )
+
+
+router = APIRouter()
+router.include_router(_series)  # its path would be an interface's otherwise
+router.include_router(_latest)
