@@ -109,7 +109,7 @@ async def verified(
 @router.post(
     "/v1/leases/{drain_id}/release",
     dependencies=[*_OPERATE, Depends(no_query)],
-    responses=problem_responses(401, 403, 404, 409, 422, 429),
+    responses=problem_responses(401, 403, 404, 409, 422, 429, 503),
 )
 async def release(drain_id: Annotated[Name, Path()], services: ServicesDep, caller: CallerDep) -> DrainAnswer:
     """Give a lease back; only its holder can, and only before anything was drained."""
