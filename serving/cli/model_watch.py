@@ -1,6 +1,7 @@
 """``forelight model watch``: drift since training, and what alarms are worth before tickets tell."""
 
 import json
+import sys
 
 from rich.console import Console
 from rich.table import Table
@@ -9,7 +10,10 @@ from ingest.lake import Lake
 from models.drift import Drift
 from models.registry import Registry
 from serving.cli.progress import step
+from serving.drains.after_run import demote_all
+from serving.drains.store import DrainStore
 from serving.settings import Settings
+from serving.store import AlarmStore
 from serving.training import fresh_tiles, newest_hour
 from serving.watching import watched
 
@@ -30,10 +34,21 @@ def run(*, days: int, as_json: bool) -> None:
     end = newest_hour(lake)
     fresh_tiles(lake, step)
     found = watched(lake, artifact, end, days, step)
+    _demote(settings, found)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))  # noqa: T201 - the answer
         return
     _tell(found)
+
+
+def _demote(settings: Settings, found: Drift) -> None:
+    """A model that ought to be trained again drains nothing: classes of links that are active go back to shadow."""
+    if not found.advice:
+        return
+    with AlarmStore(settings.database_url) as store:
+        demoted = demote_all(DrainStore(store.engine), f"drift: {found.advice[0]}")
+    for kind in demoted:
+        print(f"forelight: {kind} links are in shadow again", file=sys.stderr)  # noqa: T201 - beside the answer
 
 
 def _tell(found: Drift) -> None:

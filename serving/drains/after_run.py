@@ -35,7 +35,7 @@ def after_run(settings: Settings, lake: Lake, store: AlarmStore, done: Scoring, 
         done: the run.
         now: the wall clock.
     """
-    drains = DrainStore(store.engine)
+    drains = DrainStore(store.engine, clock=lambda: now)
     if done.held_back:
         demote_all(drains, f"a storm: {done.held_back} alarms were held back at {done.run.at.isoformat()}")
     if abs((now - done.run.at).total_seconds()) > settings.stale_after_s:

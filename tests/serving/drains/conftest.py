@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 from features.fleet import Fleet
+from ingest.lake import Lake
+from ingest.schema import LINKS, MODULES, PORT_SAMPLES
 from serving.alarms import AlarmRecord
 from serving.drains.advice import Mode
 from serving.drains.config import DrainConfig
@@ -67,6 +69,20 @@ def _name_of(fabric: Fabric) -> Callable[[str], str]:
         return fabric.at_port["default", device, interface][0]
 
     return name
+
+
+@pytest.fixture(name="wire", scope="session")
+def _wire(fleet: Fleet, fabric: Fabric) -> Callable[[Lake, datetime], None]:
+    """Puts the fabric into a lake, every port up at a time."""
+    ports = pl.DataFrame(sorted(fabric.at_port), schema=["site", "device", "interface"], orient="row")
+
+    def wire(lake: Lake, at: datetime) -> None:
+        for table, rows in ((LINKS, fleet.links), (MODULES, fleet.modules)):
+            lake.append(table, rows.with_columns(received_at=pl.lit(at)))
+        facts = {"time": at, "received_at": at, "quality": 0, "source": "snmp", "oper_up": True, "admin_up": True}
+        lake.append(PORT_SAMPLES, ports.with_columns(pl.lit(value).alias(name) for name, value in facts.items()))
+
+    return wire
 
 
 @pytest.fixture(name="seen", scope="session")

@@ -8,12 +8,9 @@ import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
-from features.fleet import Fleet
 from ingest.lake import Lake
-from ingest.schema import LINKS, MODULES, PORT_SAMPLES
 from serving.alarms import AlarmRecord
 from serving.drains.advice import Mode
-from serving.drains.fabric import Fabric
 from serving.drains.store import DrainStore
 from serving.store import AlarmStore
 
@@ -23,19 +20,14 @@ LINK = "/v1/links/leaf01/Ethernet1"
 @pytest.fixture(name="fabric_in_lake")
 def _fabric_in_lake(
     lake: Lake,
-    fleet: Fleet,
-    fabric: Fabric,
+    wire: Callable[[Lake, datetime], None],
     now: datetime,
     score: Callable[..., None],
     scores_at: Callable[..., pl.DataFrame],
     act_on: Callable[..., AlarmRecord],
 ) -> None:
     """Every port is up; leaf01 Ethernet1 has an alarm of level act, spine01 Ethernet9 has none."""
-    lake.append(LINKS, fleet.links.with_columns(received_at=pl.lit(now)))
-    lake.append(MODULES, fleet.modules.with_columns(received_at=pl.lit(now)))
-    ports = pl.DataFrame(sorted(fabric.at_port), schema=["site", "device", "interface"], orient="row")
-    facts = {"time": now, "received_at": now, "quality": 0, "source": "snmp", "oper_up": True, "admin_up": True}
-    lake.append(PORT_SAMPLES, ports.with_columns(pl.lit(value).alias(name) for name, value in facts.items()))
+    wire(lake, now)
     score(
         scores_at("leaf01 Ethernet1", risk_24h=0.7),
         scores_at("spine01 Ethernet9", "leaf01 Ethernet11", risk_24h=0.001),

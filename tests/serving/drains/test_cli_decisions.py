@@ -11,10 +11,10 @@ import pytest
 
 from features.fleet import Fleet
 from ingest.lake import Lake
-from ingest.schema import LINKS, MODULES, PORT_SAMPLES, SCORES, TICKETS
+from ingest.schema import LINKS, SCORES, TICKETS
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.drains.advice import Mode
-from serving.drains.fabric import Fabric, LinkClass
+from serving.drains.fabric import LinkClass
 from serving.drains.records import Entry, Kind
 from serving.drains.store import DrainStore
 from serving.store import AlarmStore
@@ -102,11 +102,10 @@ def _month_ago(now: datetime) -> datetime:
 
 
 @pytest.fixture(name="past")
-def _past(  # noqa: PLR0917 - fixtures
+def _past(
     own_store: AlarmStore,
     home: Path,
-    fleet: Fleet,
-    fabric: Fabric,
+    wire: Callable[[Lake, datetime], None],
     month_ago: datetime,
     act_on: Callable[..., AlarmRecord],
     scores_at: Callable[..., pl.DataFrame],
@@ -114,13 +113,8 @@ def _past(  # noqa: PLR0917 - fixtures
 ) -> None:
     """Three alarms of level act: two parallel links of leaf01, of which one fails, and a server's, a month ago."""
     lake, hour = Lake(str(home / "lake")), timedelta(hours=1)
-    lake.append(LINKS, fleet.links.with_columns(received_at=pl.lit(month_ago)))
-    lake.append(MODULES, fleet.modules.with_columns(received_at=pl.lit(month_ago)))
-    ports = pl.DataFrame(sorted(fabric.at_port), schema=["site", "device", "interface"], orient="row")
-    facts = {"quality": 0, "source": "snmp", "oper_up": True, "admin_up": True}
-    seen = ports.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
     for at in (month_ago, month_ago + hour, month_ago + 200 * hour):
-        lake.append(PORT_SAMPLES, seen.with_columns(time=pl.lit(at), received_at=pl.lit(at)))
+        wire(lake, at)
     places = ("leaf01 Ethernet1", "leaf01 Ethernet2", "leaf01 Ethernet11")
     lake.append(SCORES, scores_at(*places, at=month_ago, risk_24h=0.7))
     lake.append(SCORES, scores_at(*places, at=month_ago + hour, risk_24h=0.7))
