@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Self
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from ingest.schema import Action
 from serving.alarms import Level, Status
@@ -116,8 +116,8 @@ class TransceiverSeries(Said):
     site: str
     device: str
     interface: str
-    begin: Annotated[datetime, Field(serialization_alias="from")]
-    end: Annotated[datetime, Field(serialization_alias="to")]
+    begin: Annotated[datetime, Field(validation_alias=AliasChoices("begin", "from"), serialization_alias="from")]
+    end: Annotated[datetime, Field(validation_alias=AliasChoices("end", "to"), serialization_alias="to")]
     series: list[_Series]
 
     @classmethod

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 from features.cube import LakeTiles
@@ -67,7 +69,14 @@ def _clock() -> Clock:
 
 
 @pytest.fixture(name="make_alarm")
-def _make_alarm() -> Callable[..., AlarmRecord]:
+def _make_alarm(make_alarms: Callable[..., AlarmRecord]) -> Callable[..., AlarmRecord]:
+    return make_alarms
+
+
+@pytest.fixture(name="make_alarms", scope="session")
+def _make_alarms() -> Callable[..., AlarmRecord]:
+    """As `make_alarm`, for fixtures that live longer than a test."""
+
     def make(number: int = 1, **changes: object) -> AlarmRecord:
         values: dict[str, object] = {
             "alarm_id": f"alarm-{number:03}",
@@ -202,6 +211,25 @@ def _client(store: AlarmStore, settings: Settings, clock: Clock) -> Iterator[Tes
         yield client
 
 
+@pytest.fixture(name="live", scope="module")
+def _live() -> Iterator[Callable[..., str]]:
+    """Serves at a port of this machine in a thread: ``live(settings, store, token)``; gives the address."""
+    with contextlib.ExitStack() as ending:
+
+        def live(settings: Settings, store: AlarmStore, token: OperatorToken) -> str:
+            bound = ending.enter_context(socket.create_server(("127.0.0.1", 0)))
+            server = uvicorn.Server(uvicorn.Config(create_app(settings, store, token=token), log_level="warning"))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+            thread.start()
+            ending.callback(thread.join)
+            ending.callback(setattr, server, "should_exit", True)
+            while not server.started:
+                time.sleep(0.01)
+            return f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+        yield live
+
+
 @pytest.fixture(name="authorized")
 def _authorized() -> dict[str, str]:
     """Headers of whoever has the token."""
@@ -215,7 +243,14 @@ def _advance(clock: Clock) -> Callable[..., None]:
 
 
 @pytest.fixture(name="make_score")
-def _make_score() -> Callable[..., pl.DataFrame]:
+def _make_score(make_scores: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
+    return make_scores
+
+
+@pytest.fixture(name="make_scores", scope="session")
+def _make_scores() -> Callable[..., pl.DataFrame]:
+    """As `make_score`, for fixtures that live longer than a test."""
+
     def make(interface: str = "Ethernet1", at: datetime = NOW, **changes: object) -> pl.DataFrame:
         values: dict[str, object] = {
             "time": at,
