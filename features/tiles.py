@@ -46,12 +46,12 @@ _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
 _SOURCES: Final = {LANE_TILES.name: (LANE_TILES, LANE_SAMPLES), PORT_TILES.name: (PORT_TILES, PORT_SAMPLES)}
 
-_ROW_BYTES: Final = 512
-"""Memory that a sample takes while tiles are made of it, its columns read, ordered and copied: measured."""
+_ROW_BYTES: Final = 1_600
+"""Memory that a sample takes while tiles are made of it: measured where each has an hour of its own, tiled before."""
 _BY_THE_HOUR: Final = timedelta(days=3)
 """Of so many days it is known by the hour what was looked at; of older ones, to which little comes, by the day."""
 _COMMIT_ROWS: Final = 250_000
-"""Tiles are committed in such numbers: what waits in memory stays small."""
+"""Tiles are committed in such numbers, fewer where memory is small: what waits stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ def update_tiles(
     spans = _spans(lake, now)
     report = progress or (lambda _: None)
     report(0.0 if spans else 1.0)
-    book = _Book(lake)
-    for part, tiles in engine.run(make_part, book.parts(spans, engine.job_bytes // _ROW_BYTES)):
+    book = _Book(lake, engine.job_bytes // _ROW_BYTES)
+    for part, tiles in engine.run(make_part, book.parts(spans)):
         if book.take(part, tiles):
             report(book.done / len(spans))
     update_days(lake, _whole_hour(now), engine)
@@ -213,17 +213,17 @@ def _name(files: Iterable[DataFile], time: datetime) -> str:
 class _Book:
     """Cuts spans into parts, and commits what comes of them; a span is recorded with its last tiles."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, most_rows: int) -> None:
         self.written = self.done = 0
-        self._lake = lake
+        self._lake, self._most_rows = lake, most_rows
         self._open: dict[TilePart, _Span] = {}
         self._left: dict[_Span, int] = {}
         self._held: dict[_Span, list[pl.DataFrame]] = {}
 
-    def parts(self, spans: Iterable[_Span], most_rows: int) -> Iterator[TilePart]:
-        """Parts of no more rows than that each, as far as devices and hours allow."""
+    def parts(self, spans: Iterable[_Span]) -> Iterator[TilePart]:
+        """Parts of no more rows than there may be each, as far as devices and hours allow."""
         for span in spans:
-            parts = list(_parts(self._lake, span, most_rows))
+            parts = list(_parts(self._lake, span, self._most_rows))
             self._left[span], self._held[span] = len(parts), []
             for part in parts:
                 self._open[part] = span
@@ -236,7 +236,7 @@ class _Book:
         held.append(tiles)
         self._left[span] -= 1
         last = self._left[span] == 0
-        if last or sum(frame.height for frame in held) >= _COMMIT_ROWS:
+        if last or sum(frame.height for frame in held) >= min(_COMMIT_ROWS, self._most_rows // 2):
             table = _SOURCES[span.table][0]
             news = pl.concat(held)
             self._lake.append(table, news, transaction=span.names if last else None)
