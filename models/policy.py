@@ -44,6 +44,8 @@ _LIFE_DAYS: Final = 21
 """An alarm older than this has foretold nothing; until then a link that looks ill all the time costs one alarm."""
 _TAIL: Final = 50
 """Highest healthy peaks that the tail beyond the data is read from."""
+_FIRM: Final = 10
+"""So many peaks above a level and more say by themselves where it is; fewer are smoothed."""
 _ABOVE: Final = 1e-3
 """A threshold above every peak lies so far above the highest (log-odds), not at it."""
 _BEYOND: Final = 0.1
@@ -254,15 +256,33 @@ def fit_policy(unseen: Unseen, *, watch_budget: float = WATCH_BUDGET, act_budget
 
 
 def _crossed(peaks: Floats, allowed: float) -> float:
-    """The level that `allowed` of the peaks exceed; beyond the data along an exponential tail of their logits."""
+    """The level that `allowed` of the peaks exceed: one of them where many are allowed, else one of their tail.
+
+    The third highest of hundreds is where it is by chance: where few are allowed, the ten highest say together where
+    so many will lie above; where less than one is, those and the fifty highest do, and none seen lies above.
+    """
     if peaks.size == 0:
         return 0.5
     scores = logit(np.clip(peaks.astype(np.float64), 1e-6, 1 - 1e-6))
-    if allowed >= peaks.size:
-        return float(expit(scores[-1]))
-    higher = scores[scores > scores[int(allowed)]]  # fewer than allowed where several tie
-    if higher.size:
-        return float(expit(0.5 * (higher[-1] + scores[int(allowed)])))
-    tail = scores[: min(_TAIL, peaks.size)]
+    if allowed >= _FIRM:
+        return float(expit(_seen(scores, allowed)))
+    few = max(_seen(scores, _FIRM), _beyond(scores, _FIRM, max(allowed, 1.0)))
+    if allowed >= 1:
+        return float(expit(few))
+    return float(expit(max(few, _beyond(scores, _TAIL, allowed), scores[0] + _ABOVE)))
+
+
+def _seen(scores: NDArray[np.float64], allowed: float) -> float:
+    """Log-odds that at most `allowed` of the descending scores exceed: fewer where several tie."""
+    if allowed >= scores.size:
+        return float(scores[-1])
+    level = scores[int(allowed)]
+    higher = scores[scores > level]
+    return float(0.5 * (higher[-1] + level) if higher.size else level + _ABOVE)
+
+
+def _beyond(scores: NDArray[np.float64], count: int, allowed: float) -> float:
+    """Log-odds that `allowed` will exceed, by the exponential tail of the `count` highest."""
+    tail = scores[:count]
     steep = max(float(np.mean(tail - tail[-1])), 0.05)
-    return float(expit(max(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)), tail[0] + _ABOVE)))
+    return float(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)))

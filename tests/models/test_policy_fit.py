@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from models.policy import Policy, Unseen, fit_policy, persistent
 
@@ -57,13 +58,24 @@ class TestUnseen:
 class TestFit:
     def test_watch_costs_its_budget(self) -> None:
         unseen = _unseen(_healthy(links=400, weeks=10))
-        allowed = 1.0 * unseen.module_weeks / 1000
+        allowed = 4.0 * unseen.module_weeks / 1000
 
-        policy = fit_policy(unseen)
+        policy = fit_policy(unseen, watch_budget=4.0)
 
         level = persistent(unseen.risk, policy.need, policy.of)
         assert int(allowed) == (unseen.peaks(level) >= policy.watch).sum()
         assert int(allowed / 2) >= (unseen.peaks(unseen.risk) >= policy.sure).sum()
+
+    def test_a_budget_of_few_alarms_does_not_hang_on_the_one_peak_that_it_would_be_read_from(self) -> None:
+        """Histories of one kind get thresholds closer to one another than their third highest peaks are."""
+        histories = [_unseen(_healthy(links=400, weeks=3, seed=seed)) for seed in range(30)]
+        assert 2.4 == pytest.approx(histories[0].module_weeks / 1000)
+
+        thresholds = [fit_policy(unseen).watch for unseen in histories]
+        third = [unseen.peaks(persistent(unseen.risk, 2, 3))[2] for unseen in histories]
+
+        assert np.std(logit(thresholds)) < 0.9 * np.std(logit(third))
+        assert np.mean(logit(thresholds)) == pytest.approx(float(np.mean(logit(third))), abs=0.25)
 
     def test_the_budget_holds_on_history_that_was_not_seen(self) -> None:
         """Within counting error: 32 false alarms are expected, five standard deviations are 28."""
@@ -112,9 +124,12 @@ class TestFit:
         assert sorted(watch, reverse=True) == watch
         assert all(policy.watch <= policy.sure for policy in fitted)
 
-    @given(TIED, st.floats(50, 5_000))
+    @given(TIED, st.floats(70, 5_000))
     def test_weeks_of_equal_peaks_do_not_overspend_the_budget(self, risk: Floats, budget: float) -> None:
-        """Trees give many rows the very same risk: a threshold at such a level would let all of them through."""
+        """Trees give many rows the very same risk: a threshold at such a level would let all of them through.
+
+        Where less than ten are allowed, what is seen is smoothed.
+        """
         unseen = _unseen(risk)
         allowed = budget * unseen.module_weeks / 1000
 
