@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from features.look import DAY_H, Look
 from features.optics import (
+    Age,
     Dip,
+    LanesMoved,
     LocalShift,
     OneLane,
     Restless,
@@ -101,6 +103,8 @@ CATALOGUE: Final[tuple[Feature, ...]] = (
     *(LocalShift(metric, 6, side) for metric, side in (("bias", "max"), ("ber", "max"), ("temp", "max"))),
     *(Significance(metric, hours, side) for metric, side in _OPTICAL for hours in (6, 24)),
     *(OneLane(metric, 6, side) for metric, side in _OPTICAL),
+    *(LanesMoved(metric, 6) for metric in ("rx", "ber")),
+    *(Age(metric, percent) for metric, percent in (("rx", 20), ("rx", 50), ("ber", 20))),
     *(Slope(metric, hours, side) for metric, side in _OPTICAL for hours in (24, 72)),
     *(Scatter(metric, 24) for metric, _ in _OPTICAL),
     *(Restless(metric, 24) for metric, _ in _OPTICAL),

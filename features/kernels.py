@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from features.baseline_kernels import medians
 
-__all__ = ["lines", "long_sums", "medians", "of_lanes", "recently", "scatter", "windows"]
+__all__ = ["ages", "lines", "long_sums", "medians", "of_lanes", "recently", "scatter", "windows"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,6 +56,34 @@ def windows(x: Float32s, at: Ints, hours: int, kind: int) -> Float32s:
                 out[s, k] = total
             else:
                 out[s, k] = last
+    return out
+
+
+@njit(cache=True, nogil=True)
+def ages(gone: Float32s, at: Ints, now: Float32s, share: float, most: int) -> Float32s:
+    """How many hours ago a series that has moved had last moved by no more than a share of that.
+
+    Args:
+        gone: shape (series, total hours), hourly values, rising as they move; NaN where nothing was seen.
+        at: shape (times,), hour indices; hours before `at` are read, `at` itself is not.
+        now: shape (2, series, times), the level that is moved from, and how far it has moved; NaN: it has not.
+        share: of the way.
+        most: hours to look back.
+
+    Returns:
+        Array of shape (series, times): hours, `most` where it was further all that time; NaN where it has not moved.
+    """
+    out = np.full((gone.shape[0], at.shape[0]), np.nan, np.float32)
+    for s in range(gone.shape[0]):
+        for k in range(at.shape[0]):
+            level = now[0, s, k] + share * now[1, s, k]
+            if np.isnan(level):
+                continue
+            out[s, k] = most
+            for h in range(min(at[k], gone.shape[1]) - 1, max(at[k] - most, 0) - 1, -1):
+                if gone[s, h] <= level:
+                    out[s, k] = at[k] - 1 - h
+                    break
     return out
 
 

@@ -29,6 +29,7 @@ _BASE_DAYS: Final = 14
 _ENOUGH_H: Final = 12
 _BASELINE: Final = np.array([_GUARD_H, _BASE_DAYS, _ENOUGH_H, _RECENT_H])
 _WEEK_DAYS: Final = 7
+_NOW_H: Final = 3  # how a series stands now
 _COMMON_PORTS: Final = 4  # fewer ports of a device do not make a common mode
 REACH: Final = timedelta(hours=_RECENT_H)
 """How far back a look reads hours, and those of the same day."""
@@ -166,6 +167,20 @@ class Look:
     def shift(self, metric: str, hours: int) -> Floats:
         """Shape (series, times): mean of the last `hours` less the baseline."""
         return self._once(("shift", metric, hours), lambda: self.window(metric, hours, "mean") - self.base(metric))
+
+    def age(self, metric: str, share: float, towards: float, least: float) -> Floats:
+        """Shape (series, times): hours since a series had gone no more than a share of its way from its baseline.
+
+        Args:
+            metric: of the series.
+            share: of the way that it has gone in the last `_NOW_H` hours' mean.
+            towards: 1 where it goes up, -1 down.
+            least: less is no move: NaN.
+        """
+        sign = np.float32(towards)
+        base, moved = sign * self.base(metric), sign * self.shift(metric, _NOW_H)
+        now = np.stack([base, np.where(moved >= least, moved, np.float32(np.nan))])
+        return kernels.ages(sign * self.series.hourly[metric], self.at, now, share, _RECENT_H)
 
     # ---- lanes to ports, ports to devices -----------------------------------------------------
 

@@ -13,7 +13,9 @@ from features.look import Look
 
 __all__ = [
     "SIGMA_FLOOR",
+    "Age",
     "Dip",
+    "LanesMoved",
     "LocalShift",
     "OneLane",
     "Restless",
@@ -196,3 +198,56 @@ class Dip:
 
     def values(self, look: Look) -> Floats:
         return look.worst("rx", look.window("rx_low", self.hours, "min") - look.base("rx"), "min")
+
+
+_MOVED: Final = {"rx": (-1.0, 0.3), "ber": (1.0, 0.2)}
+"""Where a metric goes when it goes wrong, and how far at least if it has moved (dB, decades) [judgement]."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanesMoved:
+    """How far the mean lane has moved for what the worst has, 0 to 1: a fibre moves all, a laser one.
+
+    Missing where none has moved.
+    """
+
+    metric: str
+    hours: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.metric}_lanes_moved_{self.hours}h"
+
+    @property
+    def sign(self) -> int:
+        return 0
+
+    def values(self, look: Look) -> Floats:
+        towards, least = _MOVED[self.metric]
+        moved = np.float32(towards) * look.shift(self.metric, self.hours)
+        worst = look.worst(self.metric, moved, "max")
+        mean = look.middle(self.metric, np.maximum(moved, 0))
+        return np.where(worst >= least, mean / np.maximum(worst, np.float32(least)), np.float32(np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """Hours since the worst lane had gone no more than a part of the way from its baseline (log1p): sudden or slow.
+
+    Looks back three days; missing where it has not moved.
+    """
+
+    metric: str
+    percent: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.metric}_age_{self.percent}"
+
+    @property
+    def sign(self) -> int:
+        return 0
+
+    def values(self, look: Look) -> Floats:
+        age = look.age(self.metric, self.percent / 100, *_MOVED[self.metric])
+        return np.log1p(look.worst(self.metric, age, "min"))

@@ -53,6 +53,7 @@ _RECENT_H: Final = 6
 LINK_FEATURES: Final = {
     "loss_rise_in_6h": (1, "rise of the loss of the path into this end: its Rx fell and the far Tx did not (dB)"),
     "loss_rise_out_6h": (1, "the same for the path out of this end, seen by the far receiver (dB)"),
+    "loss_rise_both_6h": (1, "the lesser of the two: a bent fibre dims both ways, a dirty connector one (dB)"),
     "flaps_both_24h": (1, "flaps seen by both ends (log1p): the link, not one port's administrator"),
     "has_peer": (0, "1 where the far end has telemetry"),
 }
@@ -65,9 +66,11 @@ def _link_features(own: dict[str, Floats], far: dict[str, Floats]) -> list[Float
         launched = np.fmin(np.nan_to_num(source["tx_min_shift_6h"]), 0)
         return launched - near["rx_min_shift_6h"]
 
+    into, out = loss(own, far), loss(far, own)
     return [
-        loss(own, far),
-        loss(far, own),
+        into,
+        out,
+        np.minimum(into, out),
         np.fmin(own["flaps_24h"], far["flaps_24h"]),
         (~np.isnan(far["rows"])).astype(np.float32),
     ]

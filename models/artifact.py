@@ -17,10 +17,11 @@ from models.hazard import Scorer
 from models.joint import JointModel
 from models.policy import Policy
 from models.ramps import RampModel
+from models.symptoms import SymptomModel
 
 __all__ = ["Artifact"]
 
-_FORM: Final = 2
+_FORM: Final = 3
 _MANIFEST: Final = "manifest.json"
 _CALIBRATION: Final = ("floor", "slope", "offset")
 _TREES: Final = ("hazard.txt", "fault.txt")
@@ -63,6 +64,7 @@ class Artifact:
             "horizons_h": list(HORIZONS_H),
             "faults": [[fault.failure_type, fault.here] for fault in FAULTS],
             "ramps": hazard.fitted.ramps.to_dict(),
+            "symptoms": symptoms.to_dict() if (symptoms := self.model.fault_.symptoms_) else None,
             "calibration": {name: getattr(hazard, f"{name}_").tolist() for name in _CALIBRATION},
             "policy": self.policy.to_dict(),
             "trees": [name for name, booster in trees.items() if booster is not None],
@@ -106,6 +108,8 @@ class Artifact:
         model = JointModel(tuple(manifest["features"]), tuple(manifest["signs"]))
         hazard = model.hazard_
         hazard_trees, model.fault_.trees_ = (_booster(folder / name) if name in digests else None for name in _TREES)
+        if (told := manifest["symptoms"]) is not None:
+            model.fault_.symptoms_ = SymptomModel.from_dict(told, model.names)
         hazard.scorer_ = Scorer(RampModel.from_dict(manifest["ramps"], hazard.names, hazard.signs), hazard_trees)
         for name in _CALIBRATION:
             setattr(hazard, f"{name}_", np.array(manifest["calibration"][name], np.float64))

@@ -1,4 +1,8 @@
-"""What fails, given that something does: type and end, as boosted trees tell them from rows before failures."""
+"""What fails, given that something does: type and end, from rows before failures.
+
+Two models see the same symptoms and their mean speaks: boosted trees, which find what goes together, and a linear
+one (`models.symptoms`), which the few failures of a kind suffice for.
+"""
 
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -8,17 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import boosting
-from models.base import FAULTS, TURNED
+from models.base import FAULTS, HORIZONS_H, TURNED
 from models.rows import RiskSet
+from models.symptoms import SymptomModel, symptom_columns, without_peer
 
 __all__ = ["FaultModel"]
 
 Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_REACH_H: Final = 72.0
-"""Rows further from their failure do not show what it will be."""
 _FEW_FAILURES: Final = 10
+_LEAST_RISK: Final = 1e-6
 
 
 @dataclass
@@ -29,33 +34,64 @@ class FaultModel:
         names: feature columns in order; ``peer_x`` is ``x`` of the far end.
         turned: shape (columns,), the order of columns that makes of a row the row of the far end.
         rounds: boosting rounds.
-        trees_: None where too few failures were seen: then every fault is as likely as the other.
+        trees_, symptoms_: None where too few failures were seen: then every fault is as likely as the other.
     """
 
     names: tuple[str, ...]
     turned: Ints
     rounds: int = 60
     trees_: lgb.Booster | None = field(default=None, init=False)
+    symptoms_: SymptomModel | None = field(default=None, init=False)
 
-    def fit(self, data: RiskSet, fault: Ints) -> Self:
+    def __post_init__(self) -> None:
+        self._columns = symptom_columns(self.names)
+
+    def fit(self, data: RiskSet, fault: Ints, risk: NDArray[np.floating]) -> Self:
         """Learn from rows at risk, seen from both ends and with the far end silent.
 
         Args:
             data: rows and what became of them.
             fault: shape (n,), index into `FAULTS` of each row's next failure as seen from its end, -1 if unknown.
+            risk: shape (n,), of failing soon, by a model that has not seen the link: what an alarm rests on. Of the
+                rows before a failure those weigh by which it would be told; before it shows they tell nothing.
         """
-        self.trees_ = None
-        use = np.flatnonzero((fault >= 0) & (data.until_event_h <= _REACH_H))
+        self.trees_ = self.symptoms_ = None
+        use = np.flatnonzero((fault >= 0) & (data.until_event_h <= HORIZONS_H[-1]))
         if len(set(data.event[use])) < _FEW_FAILURES:
             return self
-        _, event, count = np.unique(data.event[use], return_inverse=True, return_counts=True)
-        blind = data.rows[use].copy()
-        blind[:, [j for j, name in enumerate(self.names) if name.startswith("peer_")]] = np.nan
-        self.trees_ = boosting.fit(
-            np.concatenate([data.rows[use], blind]),
-            np.tile(fault[use], 2),
-            np.tile(1.0 / count[event], 2),
-            self.names,
+        _, event = np.unique(data.event[use], return_inverse=True)
+        share = np.maximum(risk[use].astype(np.float64), _LEAST_RISK)
+        weight = np.tile(share / np.bincount(event, share)[event], 2)
+        rows = np.concatenate([data.rows[use], without_peer(data.rows[use], self.names)])
+        target = np.tile(fault[use], 2)
+        self.trees_ = self._boost(rows[:, self._columns], target, weight)
+        self.symptoms_ = SymptomModel(self.names).fit(rows, target, weight)
+        return self
+
+    def predict(self, rows: Floats) -> Floats:
+        """Shape (n, faults): where both ends speak the mean of what is seen from either, turned to this end."""
+        if self.trees_ is None or rows.shape[0] == 0:
+            return np.full((rows.shape[0], len(FAULTS)), 1.0 / len(FAULTS), np.float32)
+        fault = self._seen(rows)
+        two = rows[:, self.names.index("has_peer")] > 0
+        if two.any():
+            far = self._seen(rows[two][:, self.turned])
+            fault[two] = (fault[two] + far[:, TURNED]) / 2
+        return fault
+
+    def _seen(self, rows: Floats) -> Floats:
+        """What is seen from one end."""
+        told = [model.predict(rows) for model in (self.symptoms_,) if model is not None]
+        if self.trees_ is not None:
+            told.append(np.asarray(self.trees_.predict(rows[:, self._columns]), np.float32))
+        return np.asarray(sum(told), np.float32) / np.float32(len(told))
+
+    def _boost(self, rows: Floats, fault: Ints, weight: Floats64) -> lgb.Booster:
+        return boosting.fit(
+            rows,
+            fault,
+            weight,
+            [self.names[j] for j in self._columns],
             rounds=self.rounds,
             objective="multiclass",
             num_class=len(FAULTS),
@@ -66,15 +102,3 @@ class FaultModel:
             lambda_l2=1.0,
             feature_fraction=0.3,
         )
-        return self
-
-    def predict(self, rows: Floats) -> Floats:
-        """Shape (n, faults): where both ends speak the mean of what is seen from either, turned to this end."""
-        if self.trees_ is None or rows.shape[0] == 0:
-            return np.full((rows.shape[0], len(FAULTS)), 1.0 / len(FAULTS), np.float32)
-        fault = np.asarray(self.trees_.predict(rows), np.float32)
-        two = rows[:, self.names.index("has_peer")] > 0
-        if two.any():
-            far = np.asarray(self.trees_.predict(rows[two][:, self.turned]), np.float32)
-            fault[two] = (fault[two] + far[:, TURNED]) / 2
-        return fault

@@ -8,20 +8,26 @@ link swaps the answer.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models import boosting
-from models.base import Prediction
+from models.base import HORIZONS_H, Prediction
 from models.fault import FaultModel
 from models.hazard import Hazard
+from models.policy import ALARM_HORIZON_H
 from models.ramps import Hold
 from models.rows import RiskSet
+from models.symptoms import ONLY_SYMPTOMS
 from models.tuning import Search, search
 
 __all__ = ["JointModel"]
+
+_ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
+_OF_BOTH: Final = ("loss_rise_both_6h", "flaps_both_24h", "has_peer")
+"""Columns that are the same from both ends."""
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -51,7 +57,7 @@ class JointModel:
     fault_: FaultModel = field(init=False)
 
     def __post_init__(self) -> None:
-        signs = tuple(sign for _, _, sign in self._pairs)
+        signs = tuple(sign for _, _, sign in self._of_risk)
         self.hazard_ = Hazard(self.link_names, signs, self.rounds, self.folds, self.seed, self.hold)
         self.fault_ = FaultModel(self.names, self._turned, self.fault_rounds)
 
@@ -66,7 +72,10 @@ class JointModel:
             ModelError: no failure was seen.
         """
         self.hazard_.fit(self.of_links(data))
-        self.fault_.fit(data, fault)
+        told = np.flatnonzero(fault >= 0)
+        risk = np.zeros(fault.shape)
+        risk[told] = self.predict_unseen(self.link_view(data.rows[told]), data.link[told])[:, _ALARM_COLUMN]
+        self.fault_.fit(data, fault, risk)
         return self
 
     def tuned(self, data: RiskSet, trials: int, progress: Callable[[float], None]) -> tuple["JointModel", Search]:
@@ -104,7 +113,7 @@ class JointModel:
     @cached_property
     def link_names(self) -> tuple[str, ...]:
         """Columns of `link_view`."""
-        return tuple(self.names[own] for own, _, _ in self._pairs)
+        return tuple(self.names[own] for own, _, _ in self._of_risk)
 
     def importance(self, count: int) -> dict[str, float]:
         """The `count` columns of `link_view` that add most to the score before a failure, with their share of all."""
@@ -118,11 +127,16 @@ class JointModel:
 
     def link_view(self, rows: Floats) -> Floats:
         """Shape (n, pairs): the worse of each pair of columns, the same from both ends."""
-        out = np.empty((rows.shape[0], len(self._pairs)), np.float32)
-        for k, (own, far, sign) in enumerate(self._pairs):
+        out = np.empty((rows.shape[0], len(self._of_risk)), np.float32)
+        for k, (own, far, sign) in enumerate(self._of_risk):
             worse = np.fmin if sign < 0 else np.fmax
             out[:, k] = worse(rows[:, own], rows[:, far])
         return out
+
+    @cached_property
+    def _of_risk(self) -> list[tuple[int, int, int]]:
+        """Those of `_pairs` that the hazard sees."""
+        return [pair for pair in self._pairs if self.names[pair[0]] not in ONLY_SYMPTOMS]
 
     @cached_property
     def _turned(self) -> Ints:
@@ -140,5 +154,5 @@ class JointModel:
         return [
             *((where[name], where[f"peer_{name}"], self.signs[where[name]]) for name in own),
             (where["loss_rise_in_6h"], where["loss_rise_out_6h"], 1),
-            *((where[name], where[name], self.signs[where[name]]) for name in ("flaps_both_24h", "has_peer")),
+            *((where[name], where[name], self.signs[where[name]]) for name in _OF_BOTH),
         ]

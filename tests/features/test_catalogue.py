@@ -109,6 +109,32 @@ def test_one_lane_of_a_module_stands_out_and_all_together_do_not(seen: Seen) -> 
     assert [-2.0, 0.0, 0.0] == pytest.approx(found["rx_min_one_lane_6h"][:3].tolist(), abs=1e-5)
 
 
+def test_lanes_moved_is_the_share_of_the_worst_lanes_move_that_the_mean_lane_made(seen: Seen) -> None:
+    """One lane of two, both, none."""
+    rx = np.concatenate([_series(-2.0, p0=-4.0, p1=-4.0), _series(-2.0)])[[0, 5, 1, 1, 2, 7, 2, 7, 2, 7]]
+
+    found = seen("rx_lanes_moved_6h", lanes=[p for p in range(5) for _ in "ab"], lane_rx_mean=rx)
+
+    assert [0.5, 1.0] == pytest.approx(found["rx_lanes_moved_6h"][:2].tolist(), abs=1e-5)
+    assert np.isnan(found["rx_lanes_moved_6h"][2:]).all()
+
+
+def test_age_tells_a_step_from_a_drift(seen: Seen) -> None:
+    """A step of 3 dB six hours ago, a drift to it over two days, one that began before three days, and no move."""
+    rx = _series(-2.0, p0=-3.0)
+    rx[1, -48:] -= np.linspace(0, 3, 48, dtype=np.float32)
+    rx[2, -80:] -= 3.0
+
+    found = seen("rx_age_20", "rx_age_50", lane_rx_mean=rx)
+
+    fifth, half = (np.expm1(found[f"rx_age_{percent}"]) for percent in (20, 50))
+    assert [6.0, 6.0] == pytest.approx([float(fifth[0]), float(half[0])], abs=0.01)
+    assert 36 < fifth[1] < 42
+    assert 20 < half[1] < 27
+    assert [72.0, 72.0] == pytest.approx([float(fifth[2]), float(half[2])], abs=0.01)
+    assert np.isnan(fifth[3:]).all()
+
+
 def test_significance_counts_in_own_scatter_and_is_bounded(seen: Seen) -> None:
     sigmas = seen("rx_min_sigmas_6h", lane_rx_mean=_series(-2.0, p0=-1.0, p1=-30.0))["rx_min_sigmas_6h"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from features.baseline_kernels import baselines, day_centres
 from features.counter_kernels import elapsed, growth, tile_counter
-from features.kernels import lines, long_sums, medians, of_lanes, recently, windows
+from features.kernels import ages, lines, long_sums, medians, of_lanes, recently, windows
 from features.tile_kernels import COLLECTED, FOUND, IMPORTED, STATS, hour_bounds, latest, log10_from, tile_gauge
 
 Floats = NDArray[np.float32]
@@ -46,6 +46,28 @@ def _grown(values: list[float]) -> list[float]:
     """first, last, growth and largest step of an hour's readings of one counter."""
     grown: list[float] = tile_counter(np.array([0, len(values)]), np.array(values))[0].tolist()
     return grown
+
+
+# ---- ages -------------------------------------------------------------------------------------
+
+
+@given(SERIES, st.floats(-20, 20, width=32), st.floats(0, 1, width=32), st.integers(1, 80))
+@settings(deadline=None, max_examples=60)
+def test_an_age_is_the_hours_since_the_newest_value_not_above_the_share(
+    gone: Floats, base: float, share: float, most: int
+) -> None:
+    at = np.arange(gone.shape[1] + 3, dtype=np.int64)
+    now = np.stack([np.full((gone.shape[0], at.size), base), np.full((gone.shape[0], at.size), 2.0)]).astype(np.float32)
+    now[1, 0, 0] = NAN
+
+    found = ages(gone, at, now, share, most)
+
+    level = now[0] + share * now[1]
+    for s, k in np.ndindex(found.shape):
+        hours = np.arange(max(int(at[k]) - most, 0), min(int(at[k]), gone.shape[1]))
+        below = hours[gone[s, hours] <= level[s, k]]
+        expected = at[k] - 1 - below[-1] if below.size else most
+        assert (np.isnan(level[s, k]) and np.isnan(found[s, k])) or expected == found[s, k]
 
 
 # ---- tiles of gauges -------------------------------------------------------------------------
