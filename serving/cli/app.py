@@ -244,8 +244,9 @@ def serve(
     closed: Annotated[
         bool, typer.Option("--closed", help="Reading needs a token on loopback, too: behind a proxy, for one.")
     ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer at the port.")] = 1,
 ) -> None:
     """Serve alarms and risks over HTTP."""
     from serving.cli import serve as command
 
-    command.run(host=host, port=port, tls=command.tls_files(tls_cert, tls_key), closed=closed)
+    command.run(host=host, port=port, tls=command.tls_files(tls_cert, tls_key), closed=closed, workers=workers)

@@ -3,13 +3,16 @@
 import signal
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
 from rich.console import Console
+from uvicorn.supervisors import Multiprocess
 
 from serving.app import create_app
 from serving.auth import OperatorToken, check_bind, is_loopback
@@ -52,7 +55,7 @@ def tls_files(certificate: Path | None, key: Path | None) -> Tls | None:
     return Tls(certificate, key)
 
 
-def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False) -> None:
+def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, workers: int = 1) -> None:
     """Serve alarms and risks until Ctrl-C or SIGTERM.
 
     Args:
@@ -60,6 +63,7 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False) -
         port: port to bind; 0 lets the system choose.
         tls: serves HTTPS, and nothing else.
         closed: whether reading needs a token on loopback, too.
+        workers: processes that answer at the one port.
 
     Raises:
         ServingError: the address is taken or not allowed, or the store cannot be opened.
@@ -70,14 +74,23 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False) -
         check_bind(host, has_token=token is not None or TokenStore(store.engine).any_valid())
         with _bind(host, port) as bound:
             open_reads = is_loopback(bound.getsockname()[0]) and not closed
-            app = create_app(settings, store, token=token, open_reads=open_reads)
+            app = partial(create_app, settings, None, token=token, open_reads=open_reads)
             _say(f"forelight serves at {_address(bound, tls)}/v1/alarms (Ctrl-C ends)")
-            _until_told(uvicorn.Server(_config(app, tls)), bound)
+            server = uvicorn.Server(_config(app, tls, workers))
+            if workers > 1:
+                Multiprocess(server.config, sockets=[bound]).run()
+                _say("forelight has stopped")
+            else:
+                _until_told(server, bound)
 
 
-def _config(app: FastAPI, tls: Tls | None) -> uvicorn.Config:
+def _config(app: Callable[[], FastAPI], tls: Tls | None, workers: int) -> uvicorn.Config:
+    """Each process makes the application for itself: it has a store of its own, and shares the port."""
     return uvicorn.Config(
         app,
+        factory=True,
+        workers=workers,
+        timeout_worker_healthcheck=120,  # a worker that starts is busy importing for seconds
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -23,6 +23,7 @@ import pytest
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from serving.alarms import AlarmRecord, ScoreRun
+from serving.client import Client
 from serving.settings import Settings
 from serving.store import AlarmStore
 from serving.tokens import Scope, TokenStore
@@ -121,6 +122,28 @@ def test_a_token_of_the_store_is_enough_to_bind_wide_and_revoking_it_shuts_it_ou
 def test_closed_it_asks_for_a_token_on_loopback_too(settings: Settings) -> None:
     with _serving(settings, "--closed", FORELIGHT_OPERATOR_TOKEN=TOKEN) as (_, address):
         assert [401, 503] == [_status(f"{address}/v1/alarms", text) for text in ("", TOKEN)]
+
+
+@pytest.mark.slow
+def test_several_workers_tell_the_same_within_a_second_and_end_in_order(
+    settings: Settings, make_run: Callable[..., ScoreRun], make_alarm: Callable[..., AlarmRecord]
+) -> None:
+    """A step taken through one worker is seen through all."""
+    with AlarmStore(settings.database_url) as store:
+        store.apply(make_run(datetime.now(UTC)), [make_alarm()])
+
+    with _serving(settings, "--workers", "3", FORELIGHT_OPERATOR_TOKEN=TOKEN) as (process, address):
+        with Client(address, TOKEN, timeout_s=60.0) as client:
+            client.acknowledge("alarm-001", "looking", key="k1")
+        time.sleep(1.5)
+        statuses = set()
+        for _ in range(30):  # each a connection of its own, which any worker may take
+            with Client(address, timeout_s=60.0) as client:
+                statuses.add(client.alarm("alarm-001")[0].alarm.status)
+        process.send_signal(signal.SIGTERM)
+
+        assert {"acked"} == statuses
+        assert 0 == process.wait(60)
 
 
 def _status(url: str, token: str) -> int:
