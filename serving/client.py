@@ -16,7 +16,18 @@ from urllib.parse import quote
 import httpx2
 from pydantic import BaseModel
 
+from ingest.schema import Action
 from serving.alarms import Level, Status
+from serving.drains.wire import (
+    DecisionAnswer,
+    DrainAnswer,
+    LeaseAnswer,
+    LeaseRequest,
+    LogAnswer,
+    Report,
+    Undrained,
+    Verified,
+)
 from serving.errors import ServingError
 from serving.model_schemas import ModelCard, Models
 from serving.outcome_schemas import Repair, Taken, Ticket
@@ -151,6 +162,37 @@ class Client:
         """Post a step of a repair."""
         return self._post(Taken, "/v1/repairs", repair)
 
+    def decision(self, device: str, interface: str, *, site: str = "default") -> DecisionAnswer:
+        """What is advised for the link at a port; it reserves nothing."""
+        return self._get(DecisionAnswer, f"{_link(device, interface)}/decision", _site(site))
+
+    def lease(self, device: str, interface: str, *, site: str = "default", ttl_s: float | None = None) -> LeaseAnswer:
+        """Reserve the capacity that draining a link takes; who is not granted it drains nothing."""
+        return self._report(LeaseAnswer, device, interface, "lease", site, LeaseRequest(ttl_s=ttl_s))
+
+    def drained(self, device: str, interface: str, *, site: str = "default", reason: str = "") -> DrainAnswer:
+        """The link carries no traffic any more."""
+        return self._report(DrainAnswer, device, interface, "drained", site, Report(reason=reason))
+
+    def undrained(
+        self, device: str, interface: str, *, site: str = "default", reason: str = "", actions: Sequence[Action] = ()
+    ) -> DrainAnswer:
+        """It is back in service, with the repairs that were tried."""
+        body = Undrained(reason=reason, actions=tuple(actions))
+        return self._report(DrainAnswer, device, interface, "undrained", site, body)
+
+    def verified(self, device: str, interface: str, *, site: str = "default", reason: str = "") -> Verified:
+        """Whether the repair cured."""
+        return self._report(Verified, device, interface, "verified", site, Report(reason=reason))
+
+    def release(self, drain_id: str) -> DrainAnswer:
+        """Give a lease back before anything was drained."""
+        return self._post(DrainAnswer, f"/v1/leases/{quote(drain_id, safe='')}/release")
+
+    def decisions(self, **asked: str | int) -> LogAnswer:
+        """What was advised, granted, refused and reported; `asked` are ``kind``, ``link_id`` and ``limit``."""
+        return self._get(LogAnswer, "/v1/decisions", asked)
+
     def version(self) -> Version:
         """What answers there."""
         return self._get(Version, "/version")
@@ -180,10 +222,17 @@ class Client:
     def _get(self, kind: type[_Answer], path: str, params: Mapping[str, Any] | None = None) -> _Answer:
         return kind.model_validate_json(self._ask("GET", path, params=params).content)
 
-    def _post(self, kind: type[_Answer], path: str, body: BaseModel) -> _Answer:
+    def _post(
+        self, kind: type[_Answer], path: str, body: BaseModel | None = None, params: Mapping[str, str] | None = None
+    ) -> _Answer:
         headers = {"Content-Type": "application/json"}
-        text = body.model_dump_json(exclude_unset=True)
-        return kind.model_validate_json(self._ask("POST", path, content=text, headers=headers).content)
+        text = None if body is None else body.model_dump_json(exclude_unset=True)
+        return kind.model_validate_json(self._ask("POST", path, content=text, headers=headers, params=params).content)
+
+    def _report(
+        self, kind: type[_Answer], device: str, interface: str, what: str, site: str, body: BaseModel
+    ) -> _Answer:
+        return self._post(kind, f"{_link(device, interface)}/{what}", body, _site(site))
 
     def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
         try:
@@ -197,6 +246,10 @@ class Client:
 
 def _port(device: str, interface: str) -> str:
     return f"/v1/transceivers/{quote(device, safe='')}/{quote(interface, safe='')}"
+
+
+def _link(device: str, interface: str) -> str:
+    return f"/v1/links/{quote(device, safe='')}/{quote(interface, safe='')}"
 
 
 def _site(site: str) -> dict[str, str]:
