@@ -145,7 +145,7 @@ def _resident(process: str) -> int:
 def measure(folder: Path, workers: int) -> None:
     """Score once, and print what it took; run in a process of its own."""
     from models.artifact import Artifact
-    from serving.scorer import score_fleet
+    from serving.scoring.scorer import score_fleet
     from serving.store import AlarmStore
 
     lake, artifact = Lake(str(folder / "big")), Artifact.load(folder / "model")

@@ -24,10 +24,10 @@ from ingest.lake import Lake
 from ingest.schema import SCORES, Action, FailureType
 from models.day_one import day_one
 from models.registry import Registry
+from serving.access.tokens import Scope, TokenStore
 from serving.alarms import AlarmRecord, Level, ScoreRun, Suspect
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.tokens import Scope, TokenStore
 
 TRANSCEIVERS, ALARMS, PORTS = 100_000, 5_000, 64
 CONNECTIONS = 16

@@ -11,7 +11,7 @@
       + BusyError           somebody else is at the same work: try again when it is done
   + FeatureError            tiles or windows cannot be built as asked
   + ModelError              no model, or one that does not fit this code
-  + ServingError            the service cannot answer (see serving.problems)
+  + ServingError            the service cannot answer (see serving.wire.problems)
 """
 
 __all__ = [

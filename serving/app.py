@@ -14,26 +14,26 @@ from fastapi.concurrency import run_in_threadpool
 
 from ingest.lake import Lake
 from models.registry import Registry
-from serving import problems
+from serving.access.audit import AuditLog, AuditMiddleware
+from serving.access.auth import OperatorToken, TokenBook
+from serving.access.limits import CallerMiddleware
+from serving.access.tokens import TokenStore
 from serving.alarms import utc_now
-from serving.audit import AuditLog, AuditMiddleware
-from serving.auth import OperatorToken, TokenBook
-from serving.champion import Champion, Scorer
 from serving.deps import Services
 from serving.drains.config import load_drain_config
 from serving.drains.desk import Desk
 from serving.drains.sight import LatestSight
 from serving.drains.store import DrainStore
 from serving.errors import ProblemError
-from serving.limits import CallerMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
 from serving.routes import alarms, health, links, outcomes, score, transceivers
+from serving.scoring.champion import Champion, Scorer
 from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
-from serving.tokens import TokenStore
 from serving.upkeep import sweep
+from serving.wire import problems
 
 __all__ = ["create_app"]
 

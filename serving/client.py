@@ -29,11 +29,11 @@ from serving.drains.wire import (
     Verified,
 )
 from serving.errors import ServingError
-from serving.model_schemas import ModelCard, Models
-from serving.outcome_schemas import Repair, Taken, Ticket
-from serving.schemas import Alarm, AlarmAnswer, Alarms, Version
-from serving.score_schemas import ScoreAnswer, ScoreRequest
-from serving.transceiver_schemas import Transceiver, TransceiverSeries
+from serving.wire.alarms import Alarm, AlarmAnswer, Alarms, Version
+from serving.wire.models import ModelCard, Models
+from serving.wire.outcomes import Repair, Taken, Ticket
+from serving.wire.scores import ScoreAnswer, ScoreRequest
+from serving.wire.transceivers import Transceiver, TransceiverSeries
 
 __all__ = ["Client", "ServiceError"]
 

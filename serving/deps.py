@@ -9,19 +9,19 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from ingest.lake import Lake
+from serving.access.audit import audited
+from serving.access.auth import Caller, TokenBook, allow
+from serving.access.tokens import Scope
 from serving.alarms import AlarmRecord, ScoreRun, fresh
-from serving.audit import audited
-from serving.auth import Caller, TokenBook, allow
-from serving.champion import Champion, Scorer
 from serving.drains.desk import Desk, Known
 from serving.drains.sight import LatestSight
 from serving.errors import QueryError
 from serving.hot import Answers
-from serving.schemas import Alarm
+from serving.scoring.champion import Champion, Scorer
 from serving.settings import Settings
 from serving.snapshot import LatestScores, Snapshot
 from serving.store import AlarmStore
-from serving.tokens import Scope
+from serving.wire.alarms import Alarm
 
 __all__ = [
     "CallerDep",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from serving.access.auth import Caller
 from serving.alarms import ScoreRun
-from serving.auth import Caller
 from serving.errors import ProblemError
 from serving.snapshot import Snapshot
 

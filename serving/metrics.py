@@ -11,8 +11,8 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.database import reading
+from serving.deliveries.letters import counts
 from serving.errors import StoreError
-from serving.letters import counts
 from serving.risk_metrics import Limits, RiskCollector
 from serving.snapshot import Snapshot
 from serving.store import AlarmStore

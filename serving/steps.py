@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Final
 
 from serving import queries
+from serving.access.idempotency import Answer, Request, once
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.errors import PreconditionError
-from serving.idempotency import Answer, Request, once
 from serving.store import AlarmStore
 
 __all__ = ["Step", "take"]

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, text
 
-from serving import audit, idempotency
-from serving.access_tables import idempotency as answers
+from serving.access import audit, idempotency
+from serving.access.tables import idempotency as answers
 from serving.alarms import Status
 from serving.database import reading
 from serving.queries import is_standing

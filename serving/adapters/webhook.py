@@ -13,7 +13,7 @@ from typing import Final
 from serving.adapters.base import Telling, as_bytes, when
 from serving.adapters.config import WebhookConfig
 from serving.adapters.http import Http
-from serving.schemas import Alarm
+from serving.wire.alarms import Alarm
 
 __all__ = ["SIGNATURE", "Webhook", "signature", "verify"]
 

@@ -14,9 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from serving.access.audit import Entry, note
 from serving.alarm_csv import CSV_COLUMNS, csv_row
 from serving.alarms import AlarmRecord, Status, fresh, utc_now
-from serving.audit import Entry, note
 from serving.cli.who import user
 from serving.errors import ServingError, StaleScoresError
 from serving.settings import Settings

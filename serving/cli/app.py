@@ -13,7 +13,7 @@ from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, u
 from serving.cli.outbox_groups import backup, deliver, outbox, restore
 
 if TYPE_CHECKING:
-    from serving.compute import Compute
+    from serving.scoring.compute import Compute
 
 __all__ = ["app"]
 
@@ -124,7 +124,7 @@ def export(
 
 
 def _compute(dask: str | None, memory: int | None) -> "Compute":
-    from serving.compute import Compute
+    from serving.scoring.compute import Compute
     from serving.settings import Settings
 
     return Compute(dask or Settings.from_env().dask_scheduler, memory)

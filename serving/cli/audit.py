@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from serving.audit import entries
+from serving.access.audit import entries
 from serving.settings import Settings
 from serving.store import AlarmStore
 

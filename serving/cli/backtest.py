@@ -16,15 +16,15 @@ from ingest.schema import LANE_SAMPLES
 from models.alarm import alarm_frame
 from models.folds import EMBARGO
 from models.risk_log import RiskLog
-from serving.backtesting import judged, judged_events, walked
+from serving.backtest.backtesting import judged, judged_events, walked
+from serving.backtest.comparing import Watchers, rule_alarms
+from serving.backtest.folding import Folded, Leak, fold_cards, folded, plan_folds
 from serving.cli.options import FoldPlan
 from serving.cli.progress import step
 from serving.cli.told import Told
-from serving.comparing import Watchers, rule_alarms
-from serving.compute import Compute
-from serving.folding import Folded, Leak, fold_cards, folded, plan_folds
+from serving.scoring.compute import Compute
+from serving.scoring.training import fresh_tiles, trained
 from serving.settings import Settings
-from serving.training import fresh_tiles, trained
 
 __all__ = ["run"]
 

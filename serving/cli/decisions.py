@@ -28,9 +28,9 @@ from serving.drains.records import Exclusion, Kind
 from serving.drains.replay import Period, Replay, replay
 from serving.drains.store import ALL, DrainStore
 from serving.errors import ServingError
+from serving.scoring.training import newest_hour
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.training import newest_hour
 
 __all__ = ["exclude", "include", "list_decisions", "run_replay", "set_mode", "status", "stop"]
 

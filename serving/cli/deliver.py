@@ -23,11 +23,11 @@ from ingest.lake import Lake
 from serving.adapters.config import AdapterConfig, DeliverConfig, load_config
 from serving.adapters.make import make_adapter
 from serving.alarms import utc_now
-from serving.delivering import Courier, World
+from serving.deliveries.delivering import Courier, World
+from serving.deliveries.letters import Letters
+from serving.deliveries.nodes import Nodes
+from serving.deliveries.outbox import Outbox, Retries
 from serving.errors import StoreError
-from serving.letters import Letters
-from serving.nodes import Nodes
-from serving.outbox import Outbox, Retries
 from serving.settings import Settings
 from serving.store import AlarmStore
 from serving.upkeep import sweep

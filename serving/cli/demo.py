@@ -27,13 +27,13 @@ from models.alarm import alarm_frame
 from models.registry import Registry
 from models.report import write_report
 from models.scorecard import Scorecard, scorecard_table
-from serving.backtesting import judged, walked
+from serving.backtest.backtesting import judged, walked
 from serving.cli import serve as server
 from serving.cli.progress import step
-from serving.scorer import Scoring, score_fleet
+from serving.scoring.scorer import Scoring, score_fleet
+from serving.scoring.training import fresh_tiles, newest_hour, trained
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.training import fresh_tiles, newest_hour, trained
 
 __all__ = ["run"]
 

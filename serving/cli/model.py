@@ -70,8 +70,8 @@ def _comparison(registry: Registry, version: str) -> "Comparison | None":
         champion = registry.champion()
     except ModelError:
         return None
-    from serving.challenge import compared
-    from serving.training import fresh_tiles
+    from serving.scoring.challenge import compared
+    from serving.scoring.training import fresh_tiles
 
     lake = Lake(Settings.from_env().lake_uri)
     fresh_tiles(lake, step)

@@ -12,10 +12,10 @@ from models.registry import Registry
 from serving.cli.progress import step
 from serving.drains.after_run import demote_all
 from serving.drains.store import DrainStore
+from serving.scoring.training import fresh_tiles, newest_hour
+from serving.scoring.watching import watched
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.training import fresh_tiles, newest_hour
-from serving.watching import watched
 
 __all__ = ["run"]
 

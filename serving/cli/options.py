@@ -57,7 +57,7 @@ def fold_plan(text: str) -> FoldPlan:
 
 def _size(text: str) -> int:
     """A size in bytes, or a usage error."""
-    from serving.compute import memory_size
+    from serving.scoring.compute import memory_size
 
     try:
         return memory_size(text)

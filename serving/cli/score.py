@@ -18,15 +18,15 @@ from models.day_one import VERSION, day_one
 from models.registry import Registry
 from serving.alarms import utc_now
 from serving.cli.progress import step
-from serving.compute import Compute
 from serving.confirming import confirm
 from serving.drains.after_run import after_run
 from serving.leases import score_lease
-from serving.score_metrics import write_metrics
-from serving.scorer import Scoring, score_fleet
+from serving.scoring.compute import Compute
+from serving.scoring.metrics import write_metrics
+from serving.scoring.scorer import Scoring, score_fleet
+from serving.scoring.training import fresh_tiles, newest_hour
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.training import fresh_tiles, newest_hour
 from serving.upkeep import sweep
 
 __all__ = ["BUSY", "run"]

@@ -14,12 +14,12 @@ from fastapi import FastAPI
 from rich.console import Console
 from uvicorn.supervisors import Multiprocess
 
+from serving.access.auth import OperatorToken, check_bind, is_loopback
+from serving.access.tokens import TokenStore
 from serving.app import create_app
-from serving.auth import OperatorToken, check_bind, is_loopback
 from serving.errors import ServingError
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.tokens import TokenStore
 
 __all__ = ["Tls", "run", "tls_files"]
 

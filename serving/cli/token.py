@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from serving.access.audit import Entry, note
+from serving.access.tokens import Scope, Token, TokenStore
 from serving.alarms import utc_now
-from serving.audit import Entry, note
 from serving.cli.who import user
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.tokens import Scope, Token, TokenStore
 
 __all__ = ["create", "list_tokens", "revoke"]
 

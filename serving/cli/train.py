@@ -10,9 +10,9 @@ from models.card import told
 from models.registry import CHALLENGER, CHAMPION, Registry
 from models.train import LINKS_SHARE, TUNING
 from serving.cli.progress import step
-from serving.compute import Compute
+from serving.scoring.compute import Compute
+from serving.scoring.training import fresh_tiles, newest_hour, trained
 from serving.settings import Settings
-from serving.training import fresh_tiles, newest_hour, trained
 
 __all__ = ["run"]
 

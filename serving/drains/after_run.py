@@ -13,7 +13,7 @@ from serving.drains.fabric import LinkClass
 from serving.drains.sight import look
 from serving.drains.store import DrainStore
 from serving.errors import ProblemError
-from serving.scorer import Scoring
+from serving.scoring.scorer import Scoring
 from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore

@@ -13,8 +13,8 @@ from serving.drains.guard import Code, Refusal
 from serving.drains.judged import Judged
 from serving.drains.records import Drain, DrainState, Entry, Kind, Verdict
 from serving.drains.verify import Verification
-from serving.transceiver_schemas import ActionStep
-from serving.wire import Asked, Name, Said
+from serving.wire.base import Asked, Name, Said
+from serving.wire.transceivers import ActionStep
 
 __all__ = [
     "DecisionAnswer",

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from serving.access_tables import metadata
+from serving.access.tables import metadata
 
 __all__ = ["run"]
 

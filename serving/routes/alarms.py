@@ -9,16 +9,16 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
 
+from serving.access.idempotency import Answer, KeyHeader, Request
 from serving.alarms import STANDING, AlarmRecord, ScoreRun, Status
 from serving.deps import CallerDep, Services, ServicesDep, no_query, operator, reader
 from serving.errors import NodeNotFoundError, NoScoresError, ProblemError
 from serving.hot import Kept, hot_route, telling
-from serving.idempotency import Answer, KeyHeader, Request
-from serving.problems import problem_responses
-from serving.schemas import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Reason, Suppression
 from serving.snapshot import Snapshot
 from serving.steps import Step, take
-from serving.wire import Name
+from serving.wire.alarms import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Reason, Suppression
+from serving.wire.base import Name
+from serving.wire.problems import problem_responses
 
 __all__ = ["router"]
 

@@ -12,10 +12,10 @@ from serving import migrate
 from serving.alarms import ScoreRun
 from serving.deps import Services, ServicesDep, StoreDep, no_query
 from serving.errors import NoScoresError, NotReadyError, ProblemError, StaleScoresError
-from serving.problems import problem_responses
 from serving.risk_metrics import Limits
-from serving.schemas import Version
 from serving.snapshot import Snapshot
+from serving.wire.alarms import Version
+from serving.wire.problems import problem_responses
 
 __all__ = ["router"]
 

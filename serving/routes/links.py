@@ -23,9 +23,9 @@ from serving.drains.wire import (
     Verified,
 )
 from serving.errors import DrainNotFoundError, NoScoresError
-from serving.problems import problem_responses
-from serving.schemas import SiteQuery
-from serving.wire import Name
+from serving.wire.alarms import SiteQuery
+from serving.wire.base import Name
+from serving.wire.problems import problem_responses
 
 __all__ = ["router"]
 

@@ -11,8 +11,8 @@ from features.fleet import polars_schema
 from ingest.schema import REPAIRS, TICKETS, Table
 from serving.confirming import confirm
 from serving.deps import Services, ServicesDep, no_query, operator
-from serving.outcome_schemas import Outcome, Repair, Taken, Ticket
-from serving.problems import problem_responses
+from serving.wire.outcomes import Outcome, Repair, Taken, Ticket
+from serving.wire.problems import problem_responses
 
 __all__ = ["router"]
 

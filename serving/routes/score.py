@@ -7,13 +7,13 @@ from fastapi import APIRouter, Depends, Path
 from models.base import HORIZONS_H
 from models.card import told
 from models.registry import Version
-from serving.adhoc import newest_hour
 from serving.deps import ServicesDep, no_query, reader
 from serving.errors import ModelNotFoundError, QueryError
-from serving.model_schemas import Model, ModelCard, Models
-from serving.problems import problem_responses
-from serving.score_schemas import ScoreAnswer, ScoredModule, ScoreRequest
-from serving.wire import Name
+from serving.scoring.adhoc import newest_hour
+from serving.wire.base import Name
+from serving.wire.models import Model, ModelCard, Models
+from serving.wire.problems import problem_responses
+from serving.wire.scores import ScoreAnswer, ScoredModule, ScoreRequest
 
 __all__ = ["router"]
 

@@ -14,12 +14,12 @@ from serving.alarms import AlarmRecord, ScoreRun
 from serving.deps import FreshSnapshotDep, Services, ServicesDep, reader
 from serving.errors import TransceiverNotFoundError
 from serving.hot import Kept, hot_route, telling
-from serving.problems import problem_responses
-from serving.schemas import SiteQuery
 from serving.series import read_series
 from serving.snapshot import Snapshot
-from serving.transceiver_schemas import ActionStep, SeriesQuery, Transceiver, TransceiverAlarm, TransceiverSeries
-from serving.wire import Name
+from serving.wire.alarms import SiteQuery
+from serving.wire.base import Name
+from serving.wire.problems import problem_responses
+from serving.wire.transceivers import ActionStep, SeriesQuery, Transceiver, TransceiverAlarm, TransceiverSeries
 
 __all__ = ["router"]
 

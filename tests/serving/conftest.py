@@ -34,9 +34,9 @@ from models.policy import ALARM_HORIZON_H
 from models.registry import Registry
 from models.risk_log import RiskLog
 from models.walk import walk
+from serving.access.auth import OperatorToken
 from serving.alarms import AlarmRecord, Level, ScoreRun, Suspect
 from serving.app import create_app
-from serving.auth import OperatorToken
 from serving.cli import main
 from serving.settings import Settings
 from serving.store import AlarmStore

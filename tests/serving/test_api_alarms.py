@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 
 from ingest.lake import Lake
 from ingest.schema import MODULES
+from serving.access.auth import OperatorToken
 from serving.alarm_csv import CSV_COLUMNS
 from serving.alarms import AlarmRecord, ScoreRun, left_alone
 from serving.app import create_app
-from serving.auth import OperatorToken
 from serving.settings import Settings
 from serving.store import AlarmStore
 

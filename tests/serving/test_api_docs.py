@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from serving import errors
 from serving.alarms import Status
-from serving.schemas import AlarmQuery
+from serving.wire.alarms import AlarmQuery
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 KINDS = sorted(

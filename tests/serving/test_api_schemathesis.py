@@ -14,8 +14,8 @@ from schemathesis.core.failures import FailureGroup
 
 from ingest.lake import Lake
 from ingest.schema import SCORES
+from serving.access.auth import OperatorToken
 from serving.alarms import AlarmRecord, ScoreRun
-from serving.auth import OperatorToken
 from serving.settings import Settings
 from serving.store import AlarmStore
 

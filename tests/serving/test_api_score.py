@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 
 from models.artifact import Artifact
 from models.registry import Registry
-from serving import champion as champions
-from serving.adhoc import Module, score
 from serving.app import create_app
-from serving.champion import Champion, Scorer
 from serving.errors import ModelUnavailableError, OverloadedError
+from serving.scoring import champion as champions
+from serving.scoring.adhoc import Module, score
+from serving.scoring.champion import Champion, Scorer
 from serving.settings import Settings
 from serving.store import AlarmStore
 
@@ -247,7 +247,7 @@ def test_no_answer_holds_a_number_that_json_has_not(served: TestClient, artifact
     card: Callable[[], dict[str, Any]] = served.get("/v1/models/champion").json
     assert "NaN" not in str(card())
 
-    from serving.model_schemas import Model, ModelCard
+    from serving.wire.models import Model, ModelCard
 
     base = Model(version="1", aliases=[], trained_until="", metrics={}, tags={}).model_dump()
     assert ModelCard(**base, facts={"ratio": strange.facts["ratio"]}, policy={}).facts == {"ratio": None}

@@ -8,9 +8,9 @@ import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
+from serving.access.tokens import Scope, TokenStore
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.store import AlarmStore
-from serving.tokens import Scope, TokenStore
 from serving.upkeep import sweep
 
 Post = Callable[..., Response]

@@ -11,7 +11,7 @@ import pytest
 from features.fleet import Fleet
 from ingest.lake import Lake
 from models.alarm_file import read_alarms
-from serving.folding import LEAK
+from serving.backtest.folding import LEAK
 
 Console = Callable[..., Any]
 Span = tuple[str, ...]

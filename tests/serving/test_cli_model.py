@@ -79,7 +79,7 @@ def test_one_that_is_better_is_promoted_and_the_reason_kept(
 ) -> None:
     gain = Difference(24, 0.4, 0.6, 0.1, 0.3)
     better = Comparison(train_until, train_until + timedelta(days=4), 20, 2, 1, (gain, replace(gain, lead_h=1)))
-    monkeypatch.setattr("serving.challenge.compared", lambda *_: better)
+    monkeypatch.setattr("serving.scoring.challenge.compared", lambda *_: better)
 
     ran = console(home, "model", "promote", "1", "--json")
     console(home, "model", "rollback")

@@ -22,11 +22,11 @@ import pytest
 
 from ingest.lake import Lake
 from ingest.schema import SCORES
+from serving.access.tokens import Scope, TokenStore
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.client import Client
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.tokens import Scope, TokenStore
 
 TOKEN = "0123456789abcdef"
 _RUN = [sys.executable, "-c", "from serving.cli import main; main()", "serve", "--port", "0"]

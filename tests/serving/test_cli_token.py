@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from serving.access.tokens import Scope, TokenStore
 from serving.store import AlarmStore
-from serving.tokens import Scope, TokenStore
 
 Console = Callable[..., Any]
 

@@ -14,14 +14,14 @@ from pydantic import BaseModel
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from serving import client as clients
+from serving.access.auth import OperatorToken
 from serving.alarms import AlarmRecord, Level, ScoreRun, Status
 from serving.app import create_app
-from serving.auth import OperatorToken
 from serving.client import Client, ServiceError
-from serving.outcome_schemas import Repair, Ticket
-from serving.score_schemas import ScoreRequest
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.wire.outcomes import Repair, Ticket
+from serving.wire.scores import ScoreRequest
 
 TOKEN = "correct horse battery staple"
 

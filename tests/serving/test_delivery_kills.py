@@ -30,8 +30,8 @@ from sqlalchemy import select
 
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.database import reading
+from serving.deliveries.letters import Letters
 from serving.errors import StoreError
-from serving.letters import Letters
 from serving.store import AlarmStore
 from serving.tables import alarm_events, outbox
 

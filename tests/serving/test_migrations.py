@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from serving import migrate, migrations
-from serving.access_tables import metadata
+from serving.access.tables import metadata
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.database import reading, writing
 from serving.errors import StoreError

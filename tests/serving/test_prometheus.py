@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from serving.alarms import AlarmRecord, Level
 from serving.app import create_app
-from serving.outbox import Outbox
+from serving.deliveries.outbox import Outbox
 from serving.settings import Settings
 from serving.store import AlarmStore
 

@@ -14,7 +14,7 @@ from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
 from serving.alarms import AlarmRecord
-from serving.scorer import score_fleet
+from serving.scoring.scorer import score_fleet
 from serving.store import AlarmStore
 
 HOURS = (1, 2, 30)

@@ -16,7 +16,7 @@ from ingest.errors import ForelightError
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
-from serving.scorer import score_fleet
+from serving.scoring.scorer import score_fleet
 from serving.store import AlarmStore
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ from datetime import datetime
 from pathlib import Path
 from ingest.lake import Lake
 from models.artifact import Artifact
-from serving.scorer import score_fleet
+from serving.scoring.scorer import score_fleet
 from serving.store import AlarmStore
 assert time.tzname != ("UTC", "UTC"), time.tzname
 home, model, at = sys.argv[1:]

@@ -18,7 +18,7 @@ from ingest.lake import Lake
 from ingest.schema import SCORES
 from models.artifact import Artifact
 from serving.alarms import AlarmRecord, Event
-from serving.scorer import score_fleet
+from serving.scoring.scorer import score_fleet
 from serving.store import AlarmStore
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ from pathlib import Path
 
 from ingest.lake import Lake
 from models.artifact import Artifact
-from serving.scorer import score_fleet
+from serving.scoring.scorer import score_fleet
 from serving.store import AlarmStore
 
 home, model, at = sys.argv[1:]

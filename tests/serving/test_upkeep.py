@@ -10,9 +10,9 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from serving import app as application
+from serving.access.audit import Entry, entries, note
 from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.app import create_app
-from serving.audit import Entry, entries, note
 from serving.database import writing
 from serving.errors import StoreError
 from serving.settings import Settings

@@ -14,11 +14,11 @@ from serving.adapters.base import Telling
 from serving.adapters.config import AdapterConfig, WebhookConfig
 from serving.adapters.webhook import Webhook
 from serving.alarms import AlarmRecord, Level, ScoreRun, Status
-from serving.delivering import Courier, World
+from serving.deliveries.delivering import Courier, World
+from serving.deliveries.letters import Letters
+from serving.deliveries.nodes import Nodes
+from serving.deliveries.outbox import Outbox
 from serving.errors import StoreError
-from serving.letters import Letters
-from serving.nodes import Nodes
-from serving.outbox import Outbox
 from serving.store import AlarmStore
 
 MakeRun = Callable[..., ScoreRun]

@@ -13,7 +13,7 @@ from serving.drains.after_run import after_run, demote_all
 from serving.drains.fabric import LinkClass
 from serving.drains.records import Kind
 from serving.drains.store import DrainStore
-from serving.scorer import Scoring
+from serving.scoring.scorer import Scoring
 from serving.settings import Settings
 from serving.store import AlarmStore
 

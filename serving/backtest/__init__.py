@@ -1,0 +1,1 @@
+"""Back-tests over the lake: folds, comparisons."""

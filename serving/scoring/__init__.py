@@ -1,0 +1,1 @@
+"""Batch and ad-hoc scores, and the models behind them."""

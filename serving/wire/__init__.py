@@ -1,0 +1,1 @@
+"""What goes over the wire, by resource; problems."""
