@@ -127,9 +127,15 @@ class Fabric:
 
     def tier_of(self, link: Link) -> tuple[int, int] | None:
         """The tiers of its ends, the lower first; None where one is not known."""
-        tiers = [self.tiers.get(device) for device in link.devices]
-        known = sorted(tier for tier in tiers if tier is not None)
-        return (known[0], known[1]) if len(known) == len(tiers) else None
+        return self._link_tiers[link.link_id]
+
+    @cached_property
+    def _link_tiers(self) -> Mapping[str, tuple[int, int] | None]:
+        found: dict[str, tuple[int, int] | None] = {}
+        for name, link in self.links.items():
+            tiers = sorted(self.tiers[device] for device in link.devices if device in self.tiers)
+            found[name] = (tiers[0], tiers[1]) if len(tiers) == len(link.devices) else None
+        return found
 
     def taken_with(self, link: Link, suspect: Port | None) -> tuple[str, ...]:
         """The links that go down when the module at `suspect` is worked on: all of its breakout."""
@@ -146,15 +152,17 @@ class Fabric:
     def paths(self, tors: Iterable[Device], down: Collection[str]) -> dict[Device, int]:
         """Paths up from each of these devices over links that are not down."""
         counted: dict[Device, int] = {}
-        return {tor: self._paths(tor, down, counted) for tor in tors}
+        return {tor: counted[tor] if tor in counted else self._paths(tor, down, counted) for tor in tors}
 
     def _paths(self, device: Device, down: Collection[str], counted: dict[Device, int]) -> int:
-        if device not in counted:
-            up = self._up.get(device, ())
-            counted[device] = (
-                sum(self._paths(above, down, counted) for link, above in up if link not in down) if up else 1
-            )
-        return counted[device]
+        up = self._up.get(device, ())
+        paths = 0 if up else 1
+        for link, above in up:
+            if link not in down:
+                known = counted.get(above)
+                paths += self._paths(above, down, counted) if known is None else known
+        counted[device] = paths
+        return paths
 
     def tors_below(self, links: Iterable[str]) -> set[Device]:
         """The ToRs whose paths go over any of these links."""

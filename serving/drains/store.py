@@ -100,6 +100,8 @@ class DrainStore:
             if transaction.changed and not transaction.logged:
                 msg = "a change of drains that is not in the log would be seen by nobody"
                 raise RuntimeError(msg)
+            last, standing = transaction.last or last, transaction.standing()
+        self._read = (last, standing)
 
     def _standing(self, connection: Connection, last: int, now: datetime) -> Standing:
         """Read anew where the log has grown: every change is in it, whoever made it."""
@@ -144,19 +146,27 @@ class Writing:
     def __init__(self, connection: Connection, now: datetime, standing: Standing) -> None:
         self._connection = connection
         self._standing = standing
+        self._outdated = False
         self.now = now
-        self.changed = self.logged = False
+        self.changed = False
+        self.last: int | None = None
+        """Number of the line written last."""
+
+    @property
+    def logged(self) -> bool:
+        """Whether a line was written."""
+        return self.last is not None
 
     def standing(self) -> Standing:
         """As `DrainStore.standing`, with this transaction's own changes."""
-        if self.changed:
-            self._standing = _standing(self._connection, self.now)
+        if self._outdated:
+            self._standing, self._outdated = _standing(self._connection, self.now), False
         return self._standing
 
     def log(self, entry: Entry) -> None:
         """Write a line."""
-        self.logged = True
-        self._connection.execute(insert(decisions).values(row(entry, Entry)))
+        written = self._connection.execute(insert(decisions), row(entry, Entry))
+        self.last = int(written.inserted_primary_key[0])  # type: ignore[index]  # a row was inserted
 
     def free(self, observed: Observed) -> None:
         """Links that were seen up after their drain ended count as in again."""
@@ -199,11 +209,12 @@ class Writing:
     def add(self, drain: Drain) -> None:
         """A new lease, or a drain that nobody asked for."""
         self.changed = True
-        self._connection.execute(insert(drains).values(row(drain, Drain)))
+        self._connection.execute(insert(drains), row(drain, Drain))
+        self._standing = replace(self._standing, out=(*self._standing.out, drain))
 
     def change(self, drain: Drain) -> None:
         """What became of one."""
-        self.changed = True
+        self.changed = self._outdated = True
         self._connection.execute(update(drains).where(drains.c.drain_id == drain.drain_id).values(row(drain, Drain)))
 
     def exclude(self, exclusion: Exclusion) -> None:
@@ -241,7 +252,7 @@ class Writing:
         self._note(Kind.MODE, mode, who, f"{name}: {why}" if why else name)
 
     def _note(self, kind: Kind, outcome: str, who: str, why: str) -> None:
-        self.changed = True
+        self.changed = self._outdated = True
         self.log(Entry(at=self.now, kind=kind, outcome=outcome, why=why, who=who))
 
 
