@@ -36,7 +36,8 @@ _LUA = """
 wrk.headers["Authorization"] = "Bearer {token}"
 wrk.headers["Content-Type"] = "application/json"
 {setup}
-request = function() return wrk.format({request}) end
+local i = 0
+request = function() i = i + 1; return wrk.format({request}) end
 {delay}
 done = function(summary, latency)
   local e = summary.errors
@@ -46,10 +47,11 @@ done = function(summary, latency)
 end
 """
 PATHS = {
-    "GET /v1/alarms/{id}": f'"GET", string.format("/v1/alarms/alarm-%05d", math.random(0, {ALARMS - 1}))',
+    "GET /v1/alarms/{id}": f'"GET", string.format("/v1/alarms/alarm-%05d", i % {ALARMS})',
     "GET /v1/transceivers/…": '"GET", string.format("/v1/transceivers/leaf%04d/Ethernet%d", '
-    f"math.random(0, {TRANSCEIVERS // PORTS - 1}), math.random(0, {PORTS - 1}))",
+    f"i % {TRANSCEIVERS // PORTS}, i * 7 % {PORTS})",
 }
+"""Each alarm in turn, and port after port of ever another device."""
 
 
 def _fill(settings: Settings, now: datetime) -> str:
