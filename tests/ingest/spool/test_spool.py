@@ -122,7 +122,7 @@ def test_a_lake_that_is_away_is_tried_for_one_table_at_a_time(
     lake: Any, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attempt may take seconds; and when one gets through, the others follow at once."""
-    monkeypatch.setattr("ingest.collect.spool._FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("ingest.collect.spool._FIRST_WAIT_S", 0.5)
     one = Spool(lake, tmp_path / "spool")
     lake.error = OSError("away")
     for table in (LANE_SAMPLES, PORT_SAMPLES):
@@ -130,12 +130,12 @@ def test_a_lake_that_is_away_is_tried_for_one_table_at_a_time(
 
     assert 2 == lake.attempts
 
-    time.sleep(0.06)
+    time.sleep(0.6)
     one.replay()
 
     assert 3 == lake.attempts
 
-    time.sleep(0.11)
+    time.sleep(1.1)
     lake.error = None
 
     assert one.replay()
