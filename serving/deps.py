@@ -28,6 +28,7 @@ __all__ = [
     "FreshRunDep",
     "FreshSnapshotDep",
     "KnownDep",
+    "ReportedDep",
     "Services",
     "ServicesDep",
     "StoreDep",
@@ -108,9 +109,15 @@ async def _known(services: ServicesDep) -> Known:
     return Known(snapshot, await services.sight.get())
 
 
+async def _reported(services: ServicesDep) -> Known:
+    """As `_known`, for reports: what was done is a fact, however old the scores are."""
+    return Known(await services.scores.get(), await services.sight.get())
+
+
 FreshRunDep = Annotated[ScoreRun, Depends(_fresh_run)]
 FreshSnapshotDep = Annotated[Snapshot, Depends(_fresh_snapshot)]
 KnownDep = Annotated[Known, Depends(_known)]
+ReportedDep = Annotated[Known, Depends(_reported)]
 
 
 async def reader(request: Request, services: ServicesDep) -> None:

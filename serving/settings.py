@@ -64,13 +64,22 @@ class Settings:
             dask_scheduler=env.get("FORELIGHT_DASK_SCHEDULER") or None,
             metrics_top=int(_number(env, "FORELIGHT_METRICS_TOP", 500.0, least=0.0, most=100_000.0)),
             metrics_floor=_number(env, "FORELIGHT_METRICS_FLOOR", 0.01, least=0.0, most=1.0),
-            drains_config=Path(env.get("FORELIGHT_DRAINS") or home / "drains.toml"),
+            drains_config=_drains(env, home),
         )
 
     @property
     def artifact_root(self) -> Path:
         """Folder of MLflow's artefacts where the tracking store is the local one."""
         return self.home / "mlartifacts"
+
+
+def _drains(env: Mapping[str, str], home: Path) -> Path:
+    """A file that is named must be there: limits that are not read would be none."""
+    named = env.get("FORELIGHT_DRAINS")
+    if named and not Path(named).is_file():
+        msg = f"FORELIGHT_DRAINS names {named}, which is no file"
+        raise ConfigError(msg)
+    return Path(named) if named else home / "drains.toml"
 
 
 def _number(env: Mapping[str, str], name: str, usual: float, *, least: float, most: float) -> float:

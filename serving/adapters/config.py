@@ -29,7 +29,7 @@ __all__ = [
 
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s@]+$", max_length=2000)]  # no user and password in it
 _Label = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=100)]
-_Seconds = Annotated[float, Field(gt=0)]
+_Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):

@@ -91,7 +91,12 @@ def set_mode(kind: LinkClass, mode: Mode, why: str) -> None:
         told = ""
         if mode is Mode.ACTIVE:
             asked = load_drain_config(settings.drains_config).activation
-            shadow = shadow_of(drains.log(kind=Kind.ADVICE, limit=_ADVICE), _events(settings), kind, utc_now())
+            if kind is LinkClass.ACCESS:
+                msg = "a server's link has no other beside it: no lease is ever given for one, active or not"
+                raise ServingError(msg)
+            before = drains.standing().switches.get(kind)
+            since = None if before is None else before.since
+            shadow = shadow_of(drains.log(kind=Kind.ADVICE, limit=_ADVICE), _events(settings), kind, utc_now(), since)
             if refusal := refused_activation(shadow, asked):
                 msg = f"{kind} links stay in shadow: {refusal}"
                 raise ServingError(msg)
@@ -133,6 +138,9 @@ def include(number: int) -> None:
 
 def run_replay(start: datetime, end: datetime, *, as_json: bool) -> None:
     """Print what would have been drained, and what it would have saved."""
+    if start >= end:
+        msg = f"nothing to ask about: {start.isoformat()} is not before {end.isoformat()}"
+        raise ServingError(msg)
     with _drains() as (settings, drains):
         desk = Desk(drains, load_drain_config(settings.drains_config))
         with AlarmStore(settings.database_url) as store:

@@ -17,7 +17,11 @@ def utc_time(text: str) -> datetime:
     except ValueError:
         msg = f"{text!r} is not an ISO 8601 time, such as 2026-03-01T00:00:00Z"
         raise typer.BadParameter(msg) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        msg = f"{text!r} is out of range"
+        raise typer.BadParameter(msg) from None
 
 
 _MOST_FOLDS = 20

@@ -17,6 +17,7 @@ from uvicorn.supervisors import Multiprocess
 from serving.access.auth import OperatorToken, check_bind, is_loopback
 from serving.access.tokens import TokenStore
 from serving.app import create_app
+from serving.drains.config import load_drain_config
 from serving.errors import ServingError
 from serving.settings import Settings
 from serving.store import AlarmStore
@@ -69,6 +70,7 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, w
         ServingError: the address is taken or not allowed, or the store cannot be opened.
     """
     settings = Settings.from_env()
+    load_drain_config(settings.drains_config)  # a mistake in it ends here, not in each worker
     token = OperatorToken.from_env()
     with AlarmStore(settings.database_url) as store:
         check_bind(host, has_token=token is not None or TokenStore(store.engine).any_valid())

@@ -42,7 +42,9 @@ class Shadow:
     least_precision: float
 
 
-def shadow_of(entries: Sequence[Entry], events: pl.DataFrame, kind: LinkClass, now: datetime) -> Shadow:
+def shadow_of(
+    entries: Sequence[Entry], events: pl.DataFrame, kind: LinkClass, now: datetime, since: datetime | None = None
+) -> Shadow:
     """Count what was advised in shadow against what failed.
 
     Args:
@@ -50,8 +52,10 @@ def shadow_of(entries: Sequence[Entry], events: pl.DataFrame, kind: LinkClass, n
         events: what ``features.labels.failure_events`` gives.
         kind: class of links.
         now: until when.
+        since: from when on: since the class went back to shadow.
     """
     ours = [one for one in entries if one.kind is Kind.ADVICE and one.link_class is kind and one.mode is Mode.SHADOW]
+    ours = [one for one in ours if since is None or one.at >= since]
     days = (now - min((one.at for one in ours), default=now)) / timedelta(days=1)
     first: dict[str, Entry] = {}
     for one in sorted(ours, key=lambda entry: entry.at):

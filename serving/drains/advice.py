@@ -16,7 +16,7 @@ from serving.drains.config import Cost
 from serving.drains.fabric import LinkClass
 from serving.drains.guard import Code, Refusal
 
-__all__ = ["Advice", "Case", "Decision", "Mode", "advise"]
+__all__ = ["STOPS_ALL", "Advice", "Case", "Decision", "Mode", "advise"]
 
 
 class Advice(StrEnum):
@@ -81,7 +81,7 @@ class Decision:
     action: Action = Action.NONE
 
 
-_STOPS_ALL = frozenset({Code.STOPPED, Code.EXCLUDED, Code.STALE})
+STOPS_ALL = frozenset({Code.STOPPED, Code.EXCLUDED, Code.STALE})
 """Refusals that stand against moving traffic at all, not only against losing the link's capacity."""
 
 
@@ -122,6 +122,6 @@ def _weighed(case: Case, alarm: AlarmRecord, costs: Mapping[Advice, float], told
     if case.alone:
         return Decision(Advice.HOLD, "left alone at random: what comes of it is a label", Code.ALARM, **told)
     against = case.refusal
-    if against is not None and (best is Advice.DRAIN or against.code in _STOPS_ALL):
+    if against is not None and (best is Advice.DRAIN or against.code in STOPS_ALL):
         return Decision(Advice.HOLD, f"{best.replace('_', ' ')}, but {against.why}", against.code, **told)
     return Decision(best, saved, **told)

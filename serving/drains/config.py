@@ -15,9 +15,8 @@ from serving.drains.fabric import LinkClass
 
 __all__ = ["Activation", "Cost", "DrainConfig", "Guard", "load_drain_config"]
 
-_Count = Annotated[int, Field(ge=0, le=1_000_000)]
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
-_Hours = Annotated[float, Field(ge=0.0, le=8_760.0)]
 _GpuHours = Annotated[float, Field(ge=0.0, le=1e9)]
 
 
@@ -45,14 +44,14 @@ class Guard(_Strict):
 
     tiers: tuple[tuple[Annotated[str, Field(min_length=1)], ...], ...] = ()
     least_path_share: Annotated[float, Field(ge=0.5, le=1.0)] = 0.75
-    bundle_min_links: _Count = 1
+    bundle_min_links: Annotated[int, Field(ge=0, le=1_000_000)] = 1
     most_per_shared_risk: _Count = 1
     most_per_device: _Count = 2
     most_per_tier: _Count = 10
     most_in_fleet: _Count = 10
     most_of_fleet: _Share = 0.005
     most_per_hour: _Count = 10
-    cool_down_h: _Hours = 24.0
+    cool_down_h: Annotated[float, Field(ge=0.0, le=168.0)] = 24.0
     observed_within_s: Annotated[float, Field(ge=1.0, le=86_400.0)] = 900.0
 
 

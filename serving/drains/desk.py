@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ingest.schema import Action
 from serving.alarms import AlarmRecord, Suspect, left_alone
-from serving.drains.advice import Case, Mode, advise
+from serving.drains.advice import STOPS_ALL, Case, Mode, advise
 from serving.drains.config import DrainConfig
 from serving.drains.fabric import Link, LinkClass, Port
 from serving.drains.guard import Code, Network, Refusal, refusal
@@ -89,12 +89,18 @@ class Desk:
             judged = self.judge(known, standing, port)
             for one in standing.out:
                 if one.link_id == judged.link.link_id and _holds(one, holder, standing):
-                    return judged, one
+                    return judged, self._still(known, standing, one)
             answer = grant(judged, port, holder, ttl_s or self.config.lease_s, standing) or refused(judged)
             if isinstance(answer, Drain):
                 writing.add(answer)
             writing.log(lease_entry(judged, port, holder, answer, standing))
             return judged, answer
+
+    def _still(self, known: Known, standing: Standing, lease: Drain) -> Drain | Refusal:
+        """A lease that stands, unless what was said since is against draining at all."""
+        others = replace(standing, out=tuple(one for one in standing.out if one is not lease))
+        against = self._against(known, others, lease.links)
+        return against if against is not None and against.code in STOPS_ALL else lease
 
     def release(self, drain_id: str, holder: str) -> Drain:
         """Give a lease back before its time; only who holds it may, and only before anything was drained.
@@ -135,6 +141,7 @@ class Desk:
                 after = replace(before, state=DrainState.DRAINED, expires_at=None, ended_at=None)
                 writing.change(after)
                 told = "drained after its lease or drain had ended" if late else "drained under its lease"
+                told += "" if who == before.holder else f", which {before.holder} holds"
             writing.log(entry(writing, after, Kind.DRAINED, who, f"{told}; {why}" if why else told))
             return after
 
@@ -211,13 +218,16 @@ class Desk:
         if (stop := standing.stopped) is not None:
             return Refusal(Code.STOPPED, f"{stop.who} stopped all drains: {stop.why}")
         fabric = known.sight.fabric
-        ports = {end for name in links for end in fabric.links[name].ends}
+        ends = {end for name in links for end in fabric.links[name].ends}
+        ports = ends | {fabric.cages[end] for end in ends}
         for one in standing.exclusions:
             if any(_excluded(one.site, one.device, one.interface, port) for port in ports):
                 until = one.until.isoformat(timespec="minutes")
                 return Refusal(Code.EXCLUDED, f"{one.who} excluded {one.device} until {until}: {one.why}")
-        held, recent = ([one.held(standing.now) for one in some] for some in (standing.out, standing.recent))
-        network = Network(fabric, known.sight.observed, held, recent)
+        out, recent = ([one.held(standing.now) for one in some] for some in (standing.out, standing.recent))
+        observed = known.sight.observed
+        still, back = ([one for one in out if one.back(observed) is so] for so in (False, True))
+        network = Network(fabric, observed, still, [*recent, *back])
         return refusal(network, links, self.config.guard, standing.now)
 
 

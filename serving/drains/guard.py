@@ -41,6 +41,7 @@ class Code(StrEnum):
     FLEET = "fleet"
     HOUR = "hour"
     ALARM = "alarm"
+    DOWN = "down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,13 @@ class Held:
     drained: bool = True
 
     def back(self, observed: Observed) -> bool:
-        """Whether it ended and each of its links was seen up after that, is seen down, or is no more."""
+        """Whether it ended and each of its links was seen up after that, or is no more."""
         ended = self.ended_at
-        if ended is None or observed.unseen.intersection(self.links):
+        if (
+            ended is None
+            or not observed.unseen.isdisjoint(self.links)
+            or not observed.down.keys().isdisjoint(self.links)
+        ):
             return False
         return all(observed.up_at[link] > ended for link in self.links if link in observed.up_at)
 
@@ -110,6 +115,11 @@ def refusal(network: Network, links: Sequence[str], guard: Guard, now: datetime)
 
 def _reasons(network: Network, links: Sequence[str], guard: Guard, now: datetime) -> Iterator[Refusal]:
     yield from _stale(network, guard, now)
+    yield from (
+        Refusal(Code.DOWN, f"{link} is {network.observed.down[link]} already: there is nothing to drain")
+        for link in links
+        if link in network.observed.down
+    )
     yield from _rested(network, links, guard, now)
     yield from _limits(network, links, guard, now)
     for link in (network.fabric.links[name] for name in links):

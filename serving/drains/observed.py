@@ -4,7 +4,7 @@ A link is up where an end was seen up lately and no end is down: not seen up cou
 controller or a technician has taken out is down whoever did it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,7 +14,7 @@ import polars as pl
 from features.fleet import PORT, Fleet
 from ingest.lake import Lake
 from ingest.schema import PORT_SAMPLES
-from serving.drains.fabric import Fabric, Link, Port
+from serving.drains.fabric import Fabric, Port
 
 __all__ = ["Observed", "observe", "observed_of"]
 
@@ -79,7 +79,8 @@ def observed_of(
     for link in fabric.links.values():
         seen = [states.get(end) or states.get(fabric.cages[end]) for end in link.ends]
         said = [state for state in seen if state is not None]
-        if why := _taken_out(link, planned):
+        ends = [*link.ends, *(fabric.cages[end] for end in link.ends)]
+        if why := _taken_out(ends, planned):
             down[link.link_id] = why
         elif any(up is False for _, up in said):
             down[link.link_id] = "seen down"
@@ -114,8 +115,8 @@ def _planned(fleet: Fleet, at: datetime) -> dict[tuple[str, str, str | None], st
     return planned
 
 
-def _taken_out(link: Link, planned: Mapping[tuple[str, str, str | None], str]) -> str | None:
-    for site, device, interface in link.ends:
+def _taken_out(ends: Sequence[Port], planned: Mapping[tuple[str, str, str | None], str]) -> str | None:
+    for site, device, interface in ends:
         for name in (interface, None):
             if why := planned.get((site, device, name)):
                 return why

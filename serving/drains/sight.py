@@ -29,7 +29,7 @@ class Sight:
     """The fabric and the state of its links at one time.
 
     Attributes:
-        version: data files that the fabric was made of.
+        version: data files that the fabric was made of, and the hour.
     """
 
     fabric: Fabric
@@ -44,7 +44,8 @@ def look(lake: Lake, guard: Guard, at: datetime, last: Sight | None = None) -> S
         FabricUnavailableError: the lake cannot be read.
     """
     try:
-        version = frozenset(file.uri for table in (LINKS, MODULES) for file in lake.files(table))
+        files = {file.uri for table in (LINKS, MODULES) for file in lake.files(table)}
+        version = frozenset({*files, f"{at:%Y-%m-%dT%H}"})  # what is valid from an hour on is seen in that hour
         fleet = Fleet.load(lake).as_of(at)
         same = last is not None and last.version == version
         fabric = last.fabric if last is not None and same else Fabric.of(fleet, guard.tiers)

@@ -63,9 +63,10 @@ def verify(lake: Lake, ends: Sequence[Port], since: datetime, now: datetime) -> 
     wrong = [*_states(ports), *_counters(ports), *_bit_errors(ports, lanes, limits), *_light(lanes, limits)]
     if wrong:
         return Verification(Verdict.FAILED, tuple(wrong))
-    seen = ports["time"].max()
-    assert isinstance(seen, datetime)  # noqa: S101 - there are rows
-    return _waited(seen - since)
+    up = ports.filter("oper_up")["time"].max()
+    if not isinstance(up, datetime) or up < ports["time"].max():  # type: ignore[operator]  # both are times
+        return Verification(Verdict.PENDING, ("it is not seen up",))
+    return _waited(up - since)
 
 
 def next_action(types: dict[FailureType, float], tried: Sequence[Action]) -> Action | None:
@@ -101,16 +102,23 @@ def _counters(ports: pl.DataFrame) -> Iterator[str]:
     """Flaps and lost codewords since; a counter that began anew adds nothing for that."""
     for name, what in (("link_flaps", "flaps"), ("fec_uncorrected", "lost codewords"), ("crc_errors", "CRC errors")):
         grown = ports.group_by(PORT).agg(pl.col(name).drop_nulls().diff().clip(0).sum().alias("by"))
-        for device, interface, by in grown.filter(pl.col("by") > 0).select("device", "interface", "by").iter_rows():
+        for device, interface, by in (
+            grown.filter(pl.col("by") > 0).sort(PORT).select("device", "interface", "by").iter_rows()
+        ):
             yield f"{by} {what} at {device} {interface}"
 
 
 def _bit_errors(ports: pl.DataFrame, lanes: pl.DataFrame, modules: pl.DataFrame) -> Iterator[str]:
     """The median BER of the worst lane against the FEC's limit."""
-    rows = pl.concat([frame.select(*PORT, pl.col("pre_fec_ber").cast(pl.Float64)) for frame in (ports, lanes)])
-    worst = rows.filter(pl.col("pre_fec_ber") > 0).group_by(PORT).agg(pl.col("pre_fec_ber").log10().median())
+    ber = pl.col("pre_fec_ber").cast(pl.Float64)
+    own = ports.with_columns(lane=pl.lit(None, pl.Int8))
+    rows = pl.concat([frame.select(*PORT, "lane", ber) for frame in (own, lanes)]).drop_nulls("pre_fec_ber")
+    middle = rows.group_by(*PORT, "lane").agg(pl.col("pre_fec_ber").median())
+    worst = middle.group_by(PORT).agg(pl.col("pre_fec_ber").max().clip(1e-18).log10())
     known = _last(modules).select(*PORT, "fec_mode", "speed_gbps", "media")
-    for _, device, interface, ber, fec, speed, media in worst.join(known, on=PORT, how="left").iter_rows():
+    for _, device, interface, ber, fec, speed, media in (
+        worst.sort(PORT).join(known, on=PORT, how="left", maintain_order="left").iter_rows()
+    ):
         if ber > fec_limit_log10(media, speed, fec) - _MARGIN_DECADES:
             yield f"pre-FEC BER of {device} {interface} is {10**ber:.1e}, within a decade of the FEC's limit"
 
@@ -120,7 +128,9 @@ def _light(lanes: pl.DataFrame, modules: pl.DataFrame) -> Iterator[str]:
     median = lanes.group_by(*PORT, "lane").agg(pl.col("rx_power_dbm").median())
     limits = _last(modules).select(*PORT, "rx_power_low_warn_dbm")
     low = median.join(limits, on=PORT).filter(pl.col("rx_power_dbm") < pl.col("rx_power_low_warn_dbm"))
-    for device, interface, lane, power in low.select("device", "interface", "lane", "rx_power_dbm").iter_rows():
+    for device, interface, lane, power in (
+        low.sort(*PORT, "lane").select("device", "interface", "lane", "rx_power_dbm").iter_rows()
+    ):
         yield f"lane {lane} of {device} {interface} receives {power:.1f} dBm, below its warning limit"
 
 

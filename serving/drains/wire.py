@@ -28,7 +28,7 @@ __all__ = [
     "Verified",
 ]
 
-_Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+_Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class LeaseRequest(Asked):
@@ -143,11 +143,13 @@ class LeaseAnswer(Said):
     lease: DrainAnswer | None
 
     @classmethod
-    def of(cls, judged: Judged, answer: Drain | Refusal) -> Self:
+    def of(cls, answer: Drain | Refusal) -> Self:
         """What the desk answered."""
         if isinstance(answer, Refusal):
             return cls(granted=False, code=answer.code, reason=answer.why, lease=None)
-        return cls(granted=True, code=None, reason=judged.decision.why, lease=DrainAnswer.of(answer))
+        until = "" if answer.expires_at is None else f" until {answer.expires_at.isoformat(timespec='seconds')}"
+        reason = f"reserved{until}: drain before that and report it"
+        return cls(granted=True, code=None, reason=reason, lease=DrainAnswer.of(answer))
 
 
 class Verified(Said):

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.concurrency import run_in_threadpool
 
 from ingest.schema import FailureType
-from serving.deps import CallerDep, KnownDep, ServicesDep, no_query, operator, reader
+from serving.deps import CallerDep, KnownDep, ReportedDep, ServicesDep, no_query, operator, reader
 from serving.drains.desk import Known
 from serving.drains.fabric import Port
 from serving.drains.records import DrainState
@@ -65,15 +65,15 @@ async def lease(
     caller: CallerDep,
 ) -> LeaseAnswer:
     """Reserve the capacity that a drain takes: granted or refused, never both to two callers past the guard."""
-    judged, answer = await run_in_threadpool(services.desk.lease, known, port, caller.name, body.ttl_s)
-    return LeaseAnswer.of(judged, answer)
+    _, answer = await run_in_threadpool(services.desk.lease, known, port, caller.name, body.ttl_s)
+    return LeaseAnswer.of(answer)
 
 
 @router.post(f"{_PATH}/drained", dependencies=_OPERATE, responses=problem_responses(401, 403, 404, 422, 429, 503))
 async def drained(
     port: _Port,
     body: Report,
-    known: KnownDep,
+    known: ReportedDep,
     services: ServicesDep,
     caller: CallerDep,
 ) -> DrainAnswer:
@@ -85,7 +85,7 @@ async def drained(
 async def undrained(
     port: _Port,
     body: Undrained,
-    known: KnownDep,
+    known: ReportedDep,
     services: ServicesDep,
     caller: CallerDep,
 ) -> DrainAnswer:
@@ -98,7 +98,7 @@ async def undrained(
 async def verified(
     port: _Port,
     body: Report,
-    known: KnownDep,
+    known: ReportedDep,
     services: ServicesDep,
     caller: CallerDep,
 ) -> Verified:

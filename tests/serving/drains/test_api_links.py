@@ -139,6 +139,15 @@ class TestLease:
     ) -> None:
         assert 422 == client.post(f"{LINK}/lease", json=body, headers=authorized).status_code
 
+    def test_what_was_done_is_told_however_old_the_scores_are(
+        self, client: TestClient, authorized: dict[str, str], advance: Callable[..., None]
+    ) -> None:
+        advance(hours=3)
+        answer = client.post(f"{LINK}/drained", json={}, headers=authorized)
+
+        assert (200, "drained") == (answer.status_code, answer.json()["state"])
+        assert 503 == client.post(f"{LINK}/lease", json={}, headers=authorized).status_code
+
     def test_what_was_never_drained_is_not_verified(self, client: TestClient, authorized: dict[str, str]) -> None:
         answer = client.post(f"{LINK}/verified", json={}, headers=authorized)
 

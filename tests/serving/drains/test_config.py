@@ -7,6 +7,7 @@ import pytest
 from ingest.errors import ConfigError
 from serving.drains.config import DrainConfig, load_drain_config
 from serving.drains.fabric import LinkClass
+from serving.settings import Settings
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
@@ -21,6 +22,11 @@ def test_what_a_file_says_holds_and_all_else_is_the_default(tmp_path: Path) -> N
     assert (("leaf*",), ("spine*",)) == config.guard.tiers
     assert (0.9, 1) == (config.guard.least_path_share, config.guard.bundle_min_links)
     assert (500.0, 64.0) == (config.cost_of(LinkClass.ACCESS).failure, config.cost_of(LinkClass.FABRIC).failure)
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="which is no file"):
+        Settings.from_env({"FORELIGHT_DRAINS": str(tmp_path / "none.toml")})
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,18 @@ def test_asking_again_gives_the_same_lease(desk: Desk, known: Callable[[], Known
     assert first == second
 
 
+def test_a_lease_that_was_given_is_not_confirmed_once_drains_are_stopped(
+    desk: Desk, known: Callable[[], Known]
+) -> None:
+    desk.lease(known(), ONE, "remediator", None)
+    with desk.store.writing() as writing:
+        writing.switch(ALL, Code.STOPPED, "ann", "fire drill")
+    _, refused = desk.lease(known(), ONE, "remediator", None)
+
+    assert isinstance(refused, Refusal)
+    assert Code.STOPPED is refused.code
+
+
 def test_another_caller_is_refused_what_is_leased(desk: Desk, known: Callable[[], Known]) -> None:
     desk.lease(known(), ONE, "remediator", None)
     _, refused = desk.lease(known(), ONE, "another", None)

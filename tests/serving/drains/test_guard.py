@@ -126,6 +126,10 @@ def test_a_link_rests_after_a_drain(ask: Ask, name_of: Name, now: datetime) -> N
     assert ask(["leaf01 Ethernet1"], recent=(ended,), guard={"cool_down_h": 22}) is None
 
 
+def test_a_link_that_is_seen_down_has_nothing_to_drain(ask: Ask) -> None:
+    assert Code.DOWN == ask(["leaf01 Ethernet1"], down=("leaf01 Ethernet1",))
+
+
 def test_a_link_that_is_out_is_not_given_again(ask: Ask) -> None:
     assert Code.HELD == ask(["leaf01 Ethernet1"], held=("leaf01 Ethernet1",))
 
@@ -155,4 +159,4 @@ def test_capacity_is_not_back_before_the_end_nor_unseen(seen: Seen, name_of: Nam
 
     assert not Held(links, now).back(seen(later))
     assert not Held(links, now, now).back(seen(later, unseen=links))
-    assert Held(links, now, now).back(seen(later, down=links))
+    assert not Held(links, now, now).back(seen(later, down=links))

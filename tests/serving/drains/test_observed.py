@@ -11,7 +11,7 @@ from features.fleet import Fleet
 from ingest.lake import Lake
 from ingest.schema import PORT_SAMPLES
 from serving.drains.fabric import Fabric
-from serving.drains.observed import Observed, observe
+from serving.drains.observed import Observed, observe, observed_of
 
 
 @pytest.fixture(name="states")
@@ -64,6 +64,15 @@ def test_what_was_not_seen_up_lately_is_unseen(
 
     assert name_of("leaf01 Ethernet1") in seen.unseen
     assert not seen.usable(name_of("leaf01 Ethernet1"))
+
+
+def test_work_on_a_cage_takes_the_links_of_its_breakout_out(now: datetime) -> None:
+    links = pl.DataFrame([{"a_device": "leaf01", "a_interface": "E1/1/1", "z_device": "spine01", "z_interface": "E1"}])
+    cages = pl.DataFrame([{"device": "leaf01", "interface": "E1/1", "serial": "A"}])
+    fabric = Fabric.of(Fleet.from_frames(links=links, modules=cages))
+    seen = observed_of(fabric, {}, {("default", "leaf01", "E1/1"): "in maintenance (recable)"}, now)
+
+    assert ["in maintenance (recable)"] == list(seen.down.values())
 
 
 def test_maintenance_and_open_tickets_take_links_out(

@@ -19,7 +19,9 @@ ENDS = [("default", "leaf01", "Ethernet1"), ("default", "spine01", "Ethernet1")]
 def _after(lake: Lake, now: datetime) -> Callable[..., Verification]:
     """The verdict after so many hours of readings every 5 minutes: ``after(25, oper_up={100: False})``."""
 
-    def read(hours: float, *, ber: float = 1e-9, rx: float = -2.0, **port: dict[int, Any]) -> Verification:
+    def read(
+        hours: float, *, ber: float = 1e-9, rx: float = -2.0, bad_lane_ber: float = 1e-9, **port: dict[int, Any]
+    ) -> Verification:
         times = [now + timedelta(minutes=5 * k) for k in range(int(12 * hours) + 1)]
         base = {"site": "default", "device": "leaf01", "interface": "Ethernet1", "quality": 0, "source": "snmp"}
         ports, lanes = [], []
@@ -28,6 +30,8 @@ def _after(lake: Lake, now: datetime) -> Callable[..., Verification]:
             values |= {name: at[k] for name, at in port.items() if k in at}
             ports.append(base | {"time": time, "received_at": time} | values)
             lanes.append(base | {"time": time, "received_at": time, "lane": 1, "rx_power_dbm": rx, "pre_fec_ber": ber})
+            more = base | {"time": time, "received_at": time, "rx_power_dbm": rx}
+            lanes += [more | {"lane": lane, "pre_fec_ber": bad_lane_ber if lane == 4 else ber} for lane in range(2, 9)]
             values["oper_up"] = True
         lake.append(PORT_SAMPLES, pl.DataFrame(ports))
         lake.append(LANE_SAMPLES, pl.DataFrame(lanes))
@@ -67,6 +71,16 @@ def test_what_was_not_cured_fails_at_once(
 
     assert Verdict.FAILED is found.verdict
     assert told in found.findings[0]
+
+
+def test_one_bad_lane_of_many_is_not_lost_in_the_middle(after: Callable[..., Verification]) -> None:
+    assert Verdict.FAILED is after(10, bad_lane_ber=1e-2).verdict
+
+
+def test_a_port_that_is_switched_off_has_not_come_back(after: Callable[..., Verification]) -> None:
+    off = dict.fromkeys(range(400), False)
+
+    assert Verdict.PENDING is after(24.5, oper_up=off, admin_up=off).verdict
 
 
 def test_what_happens_while_the_link_settles_is_forgiven(after: Callable[..., Verification]) -> None:
