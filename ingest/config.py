@@ -3,17 +3,15 @@
 Unknown keys are errors that name the nearest right one.
 """
 
-import difflib
-import tomllib
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ingest.errors import ConfigError
 from ingest.schema import TABLES
 from ingest.snmp.options import SnmpOptions
+from ingest.toml_file import Place, load_toml, sentence
 
 __all__ = ["Collect", "Config", "GnmiOptions", "Retention", "SnmpOptions", "Target", "load_config", "load_retention"]
 
@@ -131,9 +129,6 @@ class Config(_Sections):
         return [f"{_shown(devices)}: {warning}" for warning, devices in said.items()]
 
 
-_Loaded = TypeVar("_Loaded", bound=_Sections)
-
-
 def _shown(devices: list[str]) -> str:
     few = 3
     return ", ".join(devices[:few]) + (f" and {len(devices) - few} more" if len(devices) > few else "")
@@ -145,7 +140,7 @@ def load_config(path: Path) -> Config:
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be; the text names place and remedy.
     """
-    return _load(path, Config)
+    return load_toml(path, Config, _told)
 
 
 def load_retention(path: Path) -> dict[str, timedelta]:
@@ -154,40 +149,14 @@ def load_retention(path: Path) -> dict[str, timedelta]:
     Raises:
         ConfigError: as `load_config`.
     """
-    return _load(path, _Sections).retention.ages()
+    return load_toml(path, _Sections, _told).retention.ages()
 
 
-def _load(path: Path, kind: type[_Loaded]) -> _Loaded:
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        msg = f"{path}: {error.strerror}"
-        raise ConfigError(msg) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path}: {error}"
-        raise ConfigError(msg) from None
-    try:
-        return kind.model_validate(raw)
-    except ValidationError as error:
-        msg = f"{path}: " + "; ".join(_sentence(dict(e), raw) for e in error.errors())
-        raise ConfigError(msg) from None
+def _told(error: dict[str, Any], raw: object) -> str:
+    return sentence(error, error["loc"], _keys, lambda place: _where(place, raw))
 
 
-def _sentence(error: dict[str, Any], raw: object) -> str:
-    """One of pydantic's errors in the file's own words."""
-    place = list(error["loc"])
-    if error["type"] == "extra_forbidden":
-        key = str(place.pop())
-        near = difflib.get_close_matches(key, _keys(place), n=1, cutoff=0.0)
-        return f"{_where(place, raw)}: unknown key {key!r}; the nearest is {near[0]!r}"
-    if error["type"] == "missing":
-        key = str(place.pop())
-        return f"{_where(place, raw)}: {key} is missing"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"{_where(place, raw)}: {message[0].lower()}{message[1:]}"
-
-
-def _keys(place: list[int | str]) -> list[str]:
+def _keys(place: Place) -> list[str]:
     """Keys that may stand at a place of the file."""
     sections: dict[str, type[BaseModel]] = {
         "collect": Collect,
@@ -200,7 +169,7 @@ def _keys(place: list[int | str]) -> list[str]:
     return list((sections[names[-1]] if names else Config).model_fields)
 
 
-def _where(place: list[int | str], raw: object) -> str:
+def _where(place: Place, raw: object) -> str:
     """`[target.snmp] of leaf02`, say."""
     names = [str(part) for part in place if isinstance(part, str)]
     number = next((part for part in place if isinstance(part, int)), None)

@@ -4,16 +4,15 @@ Unknown keys are errors that name the nearest right one. A secret is never in th
 environment, or a file.
 """
 
-import difflib
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ingest.errors import ConfigError
+from ingest.toml_file import Place, load_toml, sentence
 from serving.alarms import Level
 
 __all__ = [
@@ -204,19 +203,7 @@ def load_config(path: Path) -> DeliverConfig:
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be; the text names place and remedy.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        msg = f"{path}: {error.strerror}"
-        raise ConfigError(msg) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path}: {error}"
-        raise ConfigError(msg) from None
-    try:
-        return DeliverConfig.model_validate(raw)
-    except ValidationError as error:
-        msg = f"{path}: " + "; ".join(_sentence(dict(e), raw) for e in error.errors())
-        raise ConfigError(msg) from None
+    return load_toml(path, DeliverConfig, _told)
 
 
 def read_secret(name: str, what: str, variable: str | None, file: Path | None) -> str | None:
@@ -242,23 +229,14 @@ def read_secret(name: str, what: str, variable: str | None, file: Path | None) -
     return found
 
 
-def _sentence(error: dict[str, Any], raw: dict[str, Any]) -> str:
-    """One of pydantic's errors in the file's own words."""
+def _told(error: dict[str, Any], raw: dict[str, Any]) -> str:
     place = [part for part in error["loc"] if part not in _KINDS]
-    if error["type"] == "extra_forbidden":
-        key = str(place.pop())
-        near = difflib.get_close_matches(key, _keys(place, raw), n=1, cutoff=0.0)
-        return f"{_where(place, raw)}: unknown key {key!r}; the nearest is {near[0]!r}"
-    if error["type"] == "missing":
-        key = str(place.pop())
-        return f"{_where(place, raw)}: {key} is missing"
     if error["type"].startswith("union_tag"):
         return f"{_where(place, raw)}: kind is one of {', '.join(_KINDS)}"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"{_where(place, raw)}: {message[0].lower()}{message[1:]}"
+    return sentence(error, place, lambda around: _keys(around, raw), lambda around: _where(around, raw))
 
 
-def _keys(place: list[int | str], raw: dict[str, Any]) -> list[str]:
+def _keys(place: Place, raw: dict[str, Any]) -> list[str]:
     """Keys that may stand at a place of the file."""
     if not place:
         return list(DeliverConfig.model_fields)
@@ -267,7 +245,7 @@ def _keys(place: list[int | str], raw: dict[str, Any]) -> list[str]:
     return list(_KINDS[raw["adapter"][place[1]]["kind"]].model_fields)
 
 
-def _where(place: list[int | str], raw: dict[str, Any]) -> str:
+def _where(place: Place, raw: dict[str, Any]) -> str:
     """`[[adapter]] oncall, url`, say."""
     if not place:
         return "the file"

@@ -4,13 +4,12 @@ Every key has a default; an unknown one is an error that names the nearest right
 """
 
 import difflib
-import tomllib
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from ingest.errors import ConfigError
+from ingest.toml_file import load_toml
 from serving.drains.fabric import LinkClass
 
 __all__ = ["Activation", "Cost", "DrainConfig", "Guard", "load_drain_config"]
@@ -120,26 +119,18 @@ def load_drain_config(path: Path) -> DrainConfig:
     Raises:
         ConfigError: it is no TOML, or has a key or a value that cannot be; the text names file, place and remedy.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return DrainConfig.default()
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path}: {error}"
-        raise ConfigError(msg) from None
-    try:
-        return DrainConfig.model_validate(raw)
-    except ValidationError as error:
-        msg = f"{path}: " + "; ".join(_sentence(e["type"], list(e["loc"]), e["msg"]) for e in error.errors())
-        raise ConfigError(msg) from None
+    return load_toml(path, DrainConfig, _told) if path.exists() else DrainConfig.default()
 
 
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {"guard": Guard, "cost": Cost, "activation": Activation}
 
 
-def _sentence(kind: str, place: list[int | str], message: str) -> str:
+def _told(error: dict[str, Any], _raw: object) -> str:
+    """As the key stands in the file: the name with its section in front."""
+    place = list(error["loc"])
     where = ".".join(str(part) for part in place)
-    if kind != "extra_forbidden":
+    if error["type"] != "extra_forbidden":
+        message = str(error["msg"])
         return f"{where}: {message[0].lower()}{message[1:]}"
     section = _SECTIONS.get(str(place[0]), DrainConfig) if len(place) > 1 else DrainConfig
     near = difflib.get_close_matches(str(place[-1]), list(section.model_fields), n=1, cutoff=0.0)
