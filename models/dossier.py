@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
-from jinja2 import Environment, StrictUndefined
 
 from features.fleet import PORT
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, LIMITS, MODULES, PORT_SAMPLES, REPAIRS, REPLACEMENTS, TICKETS
+from models.page import write_page
 from models.plots import readings
 from models.tables import Small
 
@@ -72,11 +72,7 @@ def write_dossier(
     path: Path, *, title: str, note: str, tables: Sequence[Small], plots: Sequence[Mapping[str, str]]
 ) -> None:
     """Write the page; nothing is fetched to read it."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = Path(__file__).with_name("dossier.html").read_text(encoding="utf-8")
-    page = environment.from_string(template).render(title=title, note=note, tables=tables, plots=plots)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    write_page(path, "dossier.html", title=title, note=note, tables=tables, plots=plots)
 
 
 def _read(lake: Lake, table: object, subject: Subject) -> pl.DataFrame:

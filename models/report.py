@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
 from models.baselines.table import comparison_rows
+from models.page import write_page
 from models.plots import alarms_over_time, f1_bars, horizon_calibration, lead_times, recall_curve
 from models.scorecard import Scorecard, scorecard_rows
 from models.tables import Small, small_tables
@@ -50,8 +49,9 @@ def write_report(
         for what, counts in (("failure type", told.type_confusion), ("fault unit", told.unit_confusion))
         if counts
     ]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).render(
+    write_page(
+        path,
+        "report.html",
         title=title,
         note=note,
         period=f"{first.start:%Y-%m-%d %H:%M} to {first.end:%Y-%m-%d %H:%M} UTC, {first.modules:,} modules",
@@ -62,8 +62,6 @@ def write_report(
         confusions=confusions,
         tables=_tables(scorecards, compared, folds),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
 
 
 def _risk_plots(card: Scorecard, compared: Sequence[Scorecard]) -> list[dict[str, str]]:
