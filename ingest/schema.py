@@ -22,6 +22,7 @@ __all__ = [
     "REPAIRS",
     "REPLACEMENTS",
     "SCORES",
+    "SHADOW_SCORES",
     "TABLES",
     "TICKETS",
     "TIME",
@@ -342,6 +343,33 @@ SCORES: Final = Table(
     "time",
 )
 
+SHADOW_SCORES: Final = Table(
+    "shadow_scores",
+    _schema(
+        ("time", TIME),
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),
+        ("status", _S),  # scored, or unknown where the link of a standing alarm is silent
+        *((f"risk_{hours}h", _F) for hours in (6, 12, 24, 48, 96, 168)),
+        ("link_id", _S),  # this and what follows: of the alarm that would stand on its link now, null where none would
+        ("alarm_level", _S),
+        ("alarm_raised_at", TIME),
+        ("act_at", TIME),
+        ("failure_type", _S),
+        ("suspect", _S),
+        ("suspect_device", _S),
+        ("suspect_interface", _S),
+        ("action", _S),
+        ("model_version", _S),  # the challenger's
+        required=("time", "received_at", *_PORT, "status", "model_version"),
+    ),
+    (*_PORT, "time", "model_version"),
+    "time",
+)
+"""What a challenger would have said, beside ``scores``; no alarm, lease or message rests on it."""
+
 TABLES: Final = {
     table.name: table
     for table in (
@@ -355,6 +383,7 @@ TABLES: Final = {
         REPLACEMENTS,
         MAINTENANCE,
         SCORES,
+        SHADOW_SCORES,
     )
 }
 """Every table of the lake but the tiles, which ``features.tiles`` defines beside their kernel."""

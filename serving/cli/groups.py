@@ -12,7 +12,7 @@ __all__ = ["alarms", "lake", "model"]
 _Status = Literal["open", "acked", "suppressed", "cleared", "expired", "confirmed"]
 
 alarms = typer.Typer(help="Alarms: list, show, acknowledge, suppress, clear, export, prune.", no_args_is_help=True)
-model = typer.Typer(help="Models: list, promote, roll back, card, watch.", no_args_is_help=True)
+model = typer.Typer(help="Models: list, promote, roll back, card, watch, shadow.", no_args_is_help=True)
 lake = typer.Typer(help="The lake: create, statistics, compaction, retention, check.", no_args_is_help=True)
 
 
@@ -135,6 +135,16 @@ def model_watch(
 ) -> None:
     """Drift since training, what alarms are worth before tickets tell, and whether to train again."""
     from serving.cli import model_watch as command
+
+    command.run(days=days, as_json=json)
+
+
+@model.command("shadow")
+def model_shadow(
+    days: Annotated[int, typer.Option(min=1, max=90, help="So many of the last days.")] = 7, json: Json = False
+) -> None:
+    """What the challenger said beside the champion, on the same hours, and what came of it."""
+    from serving.cli import model_shadow as command
 
     command.run(days=days, as_json=json)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -23,7 +23,8 @@ from serving.drains.after_run import after_run
 from serving.leases import score_lease
 from serving.scoring.compute import Compute
 from serving.scoring.metrics import write_metrics
-from serving.scoring.scorer import Scoring, score_fleet
+from serving.scoring.scorer import Scoring, Seen, look_at, score_fleet
+from serving.scoring.shadow import Shadow, challenged
 from serving.scoring.training import fresh_tiles, newest_hour
 from serving.settings import Settings
 from serving.store import AlarmStore
@@ -67,15 +68,21 @@ def run(
         except BusyError as error:
             print(f"forelight: {error}", file=sys.stderr)  # noqa: T201 - the one line that goes with the exit code
             raise SystemExit(BUSY) from None
-        done = _scored(settings, at, lease.check, compute)
+        registry = Registry(settings.tracking_uri, settings.artifact_root)
+        done = _scored(settings, registry, at, lease.check, compute)
         if metrics_textfile is not None:
             write_metrics(metrics_textfile, done)
-    _tell(done, as_json=as_json)
+        shadow = _challenged(settings, registry, done, lease.check, compute)
+        if metrics_textfile is not None and shadow is not None:
+            write_metrics(metrics_textfile, done, shadow)
+    _tell(done, shadow, as_json=as_json)
 
 
-def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], compute: Compute) -> Scoring:
+def _scored(
+    settings: Settings, registry: Registry, at: datetime | None, check: Callable[[], None], compute: Compute
+) -> Scoring:
     lake = Lake(settings.lake_uri)
-    artifact = _champion(settings)
+    artifact = _champion(registry)
     hour = (at or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
     with AlarmStore(settings.database_url) as store:
         sweep(store, settings.alarm_ttl_s, utc_now())
@@ -92,10 +99,29 @@ def _scored(settings: Settings, at: datetime | None, check: Callable[[], None], 
         return done
 
 
-def _champion(settings: Settings) -> Artifact:
+def _challenged(
+    settings: Settings, registry: Registry, done: Scoring, check: Callable[[], None], compute: Compute
+) -> Shadow | None:
+    """What the challenger says of the same hour; the run is whole, and stays so whatever becomes of this."""
+    lake, at = Lake(settings.lake_uri), done.run.at
+
+    def look() -> Seen | None:
+        if done.seen is not None:
+            return done.seen
+        with step(f"features at {at:%Y-%m-%d %H:%M}Z"), compute.engine(_tiles(lake, at) // _A_SAMPLE) as engine:
+            return look_at(lake, at, engine=engine)
+
+    shadow = challenged(registry, lake, at, look, check)
+    if shadow is not None and shadow.error:
+        told = f"forelight: the challenger (version {shadow.version}) was not scored: {shadow.error}"
+        print(told, file=sys.stderr)  # noqa: T201 - the one line of what is other than usual
+    return shadow
+
+
+def _champion(registry: Registry) -> Artifact:
     """The champion, or, where none can be loaded, what physics says alone; that is said."""
     try:
-        return Registry(settings.tracking_uri, settings.artifact_root).champion()
+        return registry.champion()
     except ModelError as error:
         told = f"forelight: {error}; scoring by physics alone until then (model version {VERSION})"
         print(told, file=sys.stderr)  # noqa: T201 - the one line of what is other than usual
@@ -107,8 +133,24 @@ def _tiles(lake: Lake, hour: datetime) -> int:
     return sum(file.rows for table in (LANE_TILES, PORT_TILES) for file in lake.files(table, since=since, until=hour))
 
 
-def _tell(done: Scoring, *, as_json: bool) -> None:
-    answer = {
+def _tell(done: Scoring, shadow: Shadow | None, *, as_json: bool) -> None:
+    answer = _answer(done)
+    when = f"{done.run.at:%Y-%m-%d %H:%M}Z"
+    if as_json:
+        print(json.dumps({**answer, "challenger": shadow and shadow.to_dict()}, indent=2))  # noqa: T201 - the answer
+        return
+    if not done.applied.new:
+        Console().print(f"{when} was scored before: nothing changed", highlight=False)
+    else:
+        told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in list(answer.items())[3:])
+        Console().print(f"{when}: {told}", highlight=False)
+    if shadow is not None and shadow.new:
+        would = f"{shadow.raised} raised, {shadow.kept} renewed, {shadow.cleared} cleared, {shadow.held_back} held back"
+        Console().print(f"challenger {shadow.model_version}, on which nothing rests: {would}", highlight=False)
+
+
+def _answer(done: Scoring) -> dict[str, Any]:
+    return {
         "at": done.run.at.isoformat(),
         "model_version": done.run.model_version,
         "new": done.applied.new,
@@ -119,11 +161,3 @@ def _tell(done: Scoring, *, as_json: bool) -> None:
         "cleared": done.applied.cleared,
         "held_back": done.held_back,
     }
-    when = f"{done.run.at:%Y-%m-%d %H:%M}Z"
-    if as_json:
-        print(json.dumps(answer, indent=2))  # noqa: T201 - the answer
-    elif not done.applied.new:
-        Console().print(f"{when} was scored before: nothing changed", highlight=False)
-    else:
-        told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in list(answer.items())[3:])
-        Console().print(f"{when}: {told}", highlight=False)

@@ -10,16 +10,22 @@ from prometheus_client.registry import Collector
 
 from serving.alarms import ScoreRun
 from serving.scoring.scorer import Scoring
+from serving.scoring.shadow import Shadow
 
 __all__ = ["write_metrics"]
 
 _TIMES: Final = "forelight_score_as_of_timestamp_seconds"
 
 
-def write_metrics(path: Path, done: Scoring) -> None:
+def write_metrics(path: Path, done: Scoring, shadow: Shadow | None = None) -> None:
     """Replace the file at `path` by the metrics of a run.
 
     A run that was done before is told again without what it changed, unless the file tells of it already.
+
+    Args:
+        path: of the file.
+        done: the run.
+        shadow: what the challenger said; None where there is none, or not yet.
 
     Raises:
         OSError: the folder is not there or cannot be written to.
@@ -28,6 +34,8 @@ def write_metrics(path: Path, done: Scoring) -> None:
         return
     registry = CollectorRegistry()
     registry.register(_Run(done))
+    if shadow is not None:
+        registry.register(_Challenger(shadow))
     write_to_textfile(str(path), registry)
 
 
@@ -70,6 +78,23 @@ class _Run(Collector):
             changes = {"raised": applied.raised, "renewed": applied.updated, "cleared": applied.cleared}
             changes["held_back"] = self._done.held_back
             yield _counts("forelight_score_alarms", "Alarms by what the run did to them.", "change", changes)
+
+
+class _Challenger(Collector):
+    def __init__(self, shadow: Shadow) -> None:
+        self._shadow = shadow
+
+    def collect(self) -> Iterator[Metric]:
+        """Whether it could be scored, and what it would have done to alarms of its own."""
+        shadow = self._shadow
+        up = GaugeMetricFamily("forelight_score_challenger_up", "1 where it was scored.", labels=("version",))
+        up.add_metric((shadow.version,), 0.0 if shadow.error else 1.0)
+        yield up
+        if shadow.new:
+            changes = {"raised": shadow.raised, "renewed": shadow.kept, "cleared": shadow.cleared}
+            changes["held_back"] = shadow.held_back
+            text = "Alarms by what the challenger would have done to them."
+            yield _counts("forelight_score_challenger_alarms", text, "change", changes)
 
 
 def _counts(name: str, text: str, label: str, counts: dict[str, int]) -> Metric:

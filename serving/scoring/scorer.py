@@ -4,8 +4,8 @@ A run is known by its time: run again, it changes nothing. Scores go to the lake
 between the two is mended by the next run, and a reader never sees a run whose scores are missing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -24,23 +24,29 @@ from ingest.schema import SCORES, Action, FailureType
 from models.alarm import KINDS, Alarm, Diagnoses, Diagnosis, diagnoses
 from models.artifact import Artifact
 from models.base import HORIZONS_H
-from models.policy import ALARM_HORIZON_H, Policy, Scored, Standing, Verb, calm_storms
-from models.walk import LinkRisks, Work, ends_of, link_risks, links_of, make_alarm, touched_at
+from models.policy import ALARM_HORIZON_H, Standing
+from models.walk import LinkRisks, Work, link_risks, make_alarm
 from serving.alarms import AlarmRecord, Applied, Clear, ScoreRun
 from serving.errors import RunOrderError
+from serving.scoring.deciding import Past, Steps, View, decide
 from serving.store import AlarmStore
 
-__all__ = ["Scoring", "score_fleet"]
+__all__ = ["Scoring", "Seen", "look_at", "score_fleet"]
 
-Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-PortName = tuple[str, str, str]
 
-_RISK: Final = f"risk_{ALARM_HORIZON_H}h"
 _NEGLIGIBLE: Final = 0.5
 """Below this share of the risk at which alarms are raised it is not said what would fail, where and why: that takes
 longer than the risk, and nobody asks."""
 _SILENT: Final = "no telemetry in the last six hours"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The fleet at the time that was scored, for whoever looks at it, too."""
+
+    block: Block
+    fleet: Fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +57,13 @@ class Scoring:
         run: as it is recorded.
         applied: what it changed in the store; ``new`` is False where it had been done before.
         held_back: alarms held back by the storm breaker.
+        seen: what was looked at; None where nothing was.
     """
 
     run: ScoreRun
     applied: Applied
     held_back: int
+    seen: Seen | None = field(default=None, repr=False, compare=False)
 
 
 def score_fleet(
@@ -87,11 +95,11 @@ def score_fleet(
     if last is not None and last.at == at:
         return Scoring(last, Applied(new=False), 0)
     _refuse(last, artifact, at)
-    started, fleet = datetime.now(UTC), Fleet.load(lake)
-    block = fleet_block(lake, fleet, at, engine=engine, progress=progress)
-    if block is None or not block.present.any():
+    started, seen = datetime.now(UTC), look_at(lake, at, engine=engine, progress=progress)
+    if seen is None:
         msg = f"no module has sent telemetry in the six hours before {at.isoformat()}: there is nothing to score"
         raise ModelError(msg)
+    block, fleet = seen.block, seen.fleet
     risks, standing = link_risks(artifact, block), store.open_alarms()
     told = _told(artifact, block, risks, standing)
     found = diagnoses(artifact, block, told, 0)
@@ -100,10 +108,21 @@ def score_fleet(
     lake.append(SCORES, scores, transaction=f"scores:{at.isoformat()}:{artifact.version}")
     run = _run(scores, artifact, started, at)
     place = {port: i for i, port in enumerate(told.tolist())}
-    now = _Now(artifact, block, risks, lambda port: found.of(place[port]), Work.of(fleet), at)
-    raised, updated, cleared, held = _decide(now, lake, standing)
+    now = _Now(artifact, block, risks, lambda port: found.of(place[port]), at)
+    held = {alarm.link_id: Standing(alarm.raised_at, alarm.level) for alarm in standing}
+    steps = decide(View(artifact.policy, block, risks, Work.of(fleet), at), held, Past(lake, SCORES))
     check()
-    return Scoring(run, store.apply(run, raised, updated, cleared, held), held)
+    applied = store.apply(run, *now.changes(steps, standing), steps.held_back)
+    return Scoring(run, applied, steps.held_back, seen)
+
+
+def look_at(
+    lake: Lake, at: datetime, *, engine: Engine | None = None, progress: Callable[[float], None] | None = None
+) -> Seen | None:
+    """The fleet with its features at a time; None where nobody spoke lately. Arguments as of `score_fleet`."""
+    fleet = Fleet.load(lake)
+    block = fleet_block(lake, fleet, at, engine=engine, progress=progress)
+    return None if block is None or not block.present.any() else Seen(block, fleet)
 
 
 def _told(artifact: Artifact, block: Block, risks: LinkRisks, standing: Sequence[AlarmRecord]) -> Ints:
@@ -147,7 +166,6 @@ class _Now:
     block: Block
     risks: LinkRisks
     diagnosis: Callable[[int], Diagnosis]
-    work: Work
     at: datetime
 
     def alarm(self, i: int, level: str) -> Alarm:
@@ -155,72 +173,26 @@ class _Now:
         found = self.diagnosis(int(self.risks.port[i]))
         return make_alarm(self.artifact, self.block, self.risks, i, level, found)
 
-
-def _history(lake: Lake, block: Block, links: set[str], at: datetime) -> dict[str, list[Scored]]:
-    """The scores of some links on the day before, oldest first."""
-    ports = np.flatnonzero([link in links for link in block.history.links])
-    columns = ["site", "device", "interface", "time", _RISK]
-    rows = lake.latest(SCORES, since=at - timedelta(days=1), until=at, columns=columns).collect()
-    rows = rows.join(block.cube.ports[ports], on=PORT, how="semi")
-    rows = rows.filter(pl.col("time") > at - timedelta(days=1), pl.col(_RISK).is_not_null()).sort("time")
-    found: dict[str, dict[datetime, float]] = {}
-    for site, device, interface, time, risk in rows.iter_rows():
-        link = block.history.links[block.cube.port_of[site, device, interface]]
-        found.setdefault(link, {})[time] = risk
-    return {link: [Scored(time, risk) for time, risk in scores.items()] for link, scores in found.items()}
-
-
-def _decide(
-    now: _Now, lake: Lake, standing: Sequence[AlarmRecord]
-) -> tuple[list[AlarmRecord], list[AlarmRecord], list[Clear], int]:
-    policy, block, at = now.artifact.policy, now.block, now.at
-    held = {alarm.link_id: alarm for alarm in standing}
-    links = [block.history.links[port] for port in now.risks.port.tolist()]
-    risk = now.risks.risk[:, HORIZONS_H.index(ALARM_HORIZON_H)].tolist()
-    # A link without an alarm whose risk is low gets none, whatever its history.
-    rows = [i for i, link in enumerate(links) if link in held or risk[i] >= policy.watch]
-    history = _history(lake, block, {links[i] for i in rows}, at) if rows else {}
-    raises: dict[str, tuple[int, str]] = {}
-    updated, cleared = [], []
-    for i in rows:
-        alarm, port = held.get(links[i]), int(now.risks.port[i])
-        change = policy.decide(
-            [*history.get(links[i], []), Scored(at, risk[i])],
-            Standing(alarm.raised_at, alarm.level) if alarm else None,
-            busy=now.work.busy(ends_of(block, port), at),
-            touched_at=touched_at(block, port, 0),
+    def changes(
+        self, steps: Steps, standing: Sequence[AlarmRecord]
+    ) -> tuple[list[AlarmRecord], list[AlarmRecord], list[Clear]]:
+        """What the store is told: raised, renewed, cleared."""
+        held = {alarm.link_id: alarm for alarm in standing}
+        return (
+            [_record(self.alarm(i, level)) for i, level in steps.raised.values()],
+            [_renewed(held[link], self.alarm(i, level)) for link, (i, level) in steps.kept.items()],
+            [Clear(alarm_id=held[link].alarm_id, at=self.at, why=why) for link, why in steps.cleared.items()],
         )
-        if change is not None and change.verb is Verb.RAISE:
-            raises[links[i]] = (i, change.level)
-        elif change is not None and change.verb is Verb.CLEAR and alarm:
-            cleared.append(Clear(alarm_id=alarm.alarm_id, at=at, why=change.why))
-        elif alarm:
-            updated.append(_renewed(alarm, now.alarm(i, change.level if change else alarm.level)))
-    cleared += _unheard(policy, held, set(links), links_of(block), at)
-    stormy = calm_storms(policy, {link: ends_of(block, int(now.risks.port[i])) for link, (i, _) in raises.items()})
-    raised = [_record(now.alarm(i, level)) for link, (i, level) in raises.items() if link not in stormy]
-    return raised, updated, cleared, len(stormy)
-
-
-def _unheard(
-    policy: Policy, held: Mapping[str, AlarmRecord], scored: set[str], there: set[str], at: datetime
-) -> Iterator[Clear]:
-    """The ends of alarms on links that are silent or no longer there."""
-    for link in held.keys() - scored:
-        alarm = held[link]
-        change = policy.unheard(Standing(alarm.raised_at, alarm.level), at, exists=link in there)
-        if change is not None:
-            yield Clear(alarm_id=alarm.alarm_id, at=at, why=change.why)
 
 
 def _record(alarm: Alarm) -> AlarmRecord:
-    return AlarmRecord(**{field.name: getattr(alarm, field.name) for field in fields(Alarm)})
+    return AlarmRecord(**{each.name: getattr(alarm, each.name) for each in fields(Alarm)})
 
 
 def _renewed(before: AlarmRecord, now: Alarm) -> AlarmRecord:
     """What stands, with the risk, the diagnosis and the window of now."""
     kept = {name: getattr(before, name) for name in ("alarm_id", "raised_at", "status", "cleared_at")}
-    values = {field.name: getattr(now, field.name) for field in fields(Alarm)}
+    values = {each.name: getattr(now, each.name) for each in fields(Alarm)}
     return AlarmRecord(**{**values, **kept, "act_at": before.act_at or now.act_at})
 
 
