@@ -161,10 +161,18 @@ class Registry:
         """
         run_id = self._run_of(version)
         with tempfile.TemporaryDirectory() as folder:
-            path = self._mlflow.artifacts.download_artifacts(
-                run_id=run_id, artifact_path=_FOLDER, dst_path=folder, tracking_uri=self._uri
-            )
-            return Artifact.load(Path(path))
+            try:
+                path = self._mlflow.artifacts.download_artifacts(
+                    run_id=run_id, artifact_path=_FOLDER, dst_path=folder, tracking_uri=self._uri
+                )
+            except (self._mlflow.exceptions.MlflowException, OSError) as error:
+                msg = f"the files of version {version} of {self._name} cannot be had: {type(error).__name__}"
+                raise ModelError(msg) from error
+            try:
+                return Artifact.load(Path(path))
+            except ModelError as error:  # of a folder that is gone when somebody reads it
+                msg = f"version {version} of {self._name}: {str(error).removeprefix(f'{path}: ')}"
+                raise ModelError(msg) from error
 
     def _run_of(self, version: str) -> str:
         if not version:

@@ -29,8 +29,8 @@ from serving.drains.wire import (
     Verified,
 )
 from serving.errors import ServingError
-from serving.wire.alarms import Alarm, AlarmAnswer, Alarms, Version
-from serving.wire.models import ModelCard, Models
+from serving.wire.alarms import Alarm, AlarmAnswer, Alarms
+from serving.wire.models import ModelCard, Models, Version
 from serving.wire.outcomes import Repair, Taken, Ticket
 from serving.wire.scores import ScoreAnswer, ScoreRequest
 from serving.wire.transceivers import Transceiver, TransceiverSeries

@@ -1,6 +1,7 @@
 """Whether the service lives, is ready, and which it is."""
 
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version as installed_version
 from typing import Final
 
@@ -8,13 +9,15 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from features.pipeline import FeaturePipeline
+from models.day_one import VERSION as DAY_ONE
 from serving import migrate
 from serving.alarms import ScoreRun
 from serving.deps import Services, ServicesDep, StoreDep, no_query
 from serving.errors import NoScoresError, NotReadyError, ProblemError, StaleScoresError
 from serving.risk_metrics import Limits
 from serving.snapshot import Snapshot
-from serving.wire.alarms import Version
+from serving.wire.models import Champion, Readiness, Version
 from serving.wire.problems import problem_responses
 
 __all__ = ["router"]
@@ -30,31 +33,48 @@ async def livez() -> dict[str, str]:
 
 
 @router.get("/readyz", responses=problem_responses(503))
-async def readyz(services: ServicesDep) -> dict[str, str]:
-    """Everything that an answer rests on is there: store, schema, model and fresh scores."""
+async def readyz(services: ServicesDep) -> Readiness:
+    """Everything that an answer rests on is there: store, schema, model and fresh scores.
+
+    `degraded` is ready, too: it answers by the champion before, or by physics alone, until the champion can be loaded.
+    """
     reasons = list(await run_in_threadpool(lambda: tuple(_store_reasons(services))))
+    run = None
     try:
-        await services.scores.get()
+        run = (await services.scores.get()).run
     except ProblemError as error:
         reasons.append(str(error))
+    champion = await services.champion.state()
+    trouble = f"the champion cannot be used: {champion.trouble}" if champion.trouble else ""
+    usable = champion.number is not None or (run is not None and run.model_version == DAY_ONE)
+    if trouble and not usable:
+        reasons.append(trouble)
     if reasons:
         msg = "; ".join(dict.fromkeys(reasons))
         raise NotReadyError(msg, reasons=list(dict.fromkeys(reasons)))
-    return {"status": "ready"}
+    return Readiness(status="degraded" if trouble else "ready", reasons=[trouble] if trouble else [])
 
 
 @router.get("/version")
-async def version(store: StoreDep) -> Version:
-    """This program, its schema, and the model whose scores it serves."""
+async def version(store: StoreDep, services: ServicesDep) -> Version:
+    """This program, its schemas, the model whose scores it serves, and the champion in memory."""
+    champion = services.champion.loaded
     run = await run_in_threadpool(store.latest_run)
     return Version(
         version=installed_version("forelight"),
         api=API,
         schema_revision=await run_in_threadpool(store.revision),
+        feature_schema=_feature_schema(),
         model_name=None if run is None else run.model_name,
         model_version=None if run is None else run.model_version,
         scored_at=None if run is None else run.at,
+        champion=None if champion is None else Champion.of(champion),
     )
+
+
+@cache
+def _feature_schema() -> str:
+    return FeaturePipeline().fingerprint
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -19,10 +19,13 @@ from models.registry import CHAMPION, Registry, Version
 from serving.errors import ModelUnavailableError, OverloadedError
 from serving.scoring.adhoc import Module, Scored, score
 
-__all__ = ["Champion", "Scorer"]
+__all__ = ["Champion", "ChampionState", "Scorer"]
 
 _log: Final = logging.getLogger(__name__)
 _CHECK_EVERY_S: Final = 15.0
+_ANSWERS_WITHIN_S: Final = 2.0
+_UNREAD: Final = "the registry of models has not answered yet"
+_NONE: Final = "no model bears the alias champion: train one (forelight train), or promote one"
 _MOST_AT_ONCE: Final = 1_000
 _MOST_WAITING: Final = 4_000
 
@@ -31,6 +34,19 @@ _MOST_WAITING: Final = 4_000
 class _Loaded:
     number: str
     artifact: Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class ChampionState:
+    """Whether the model that bears the alias can be used.
+
+    Attributes:
+        number: of the version in memory; None where there is none.
+        trouble: why the version that bears the alias is not in memory; empty where it is.
+    """
+
+    number: str | None
+    trouble: str = ""
 
 
 class Champion:
@@ -49,6 +65,24 @@ class Champion:
         self._versions: tuple[Version, ...] = ()
         self._due_s = -math.inf
         self._lock = asyncio.Lock()
+        self._trouble = _UNREAD
+        self._looking: asyncio.Task[None] | None = None
+
+    async def state(self, within_s: float = _ANSWERS_WITHIN_S) -> ChampionState:
+        """Whether the champion is in memory, as of some seconds ago; it is loaded where it has not been tried yet.
+
+        Args:
+            within_s: a registry that takes longer is one that cannot be read, until it answers.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._renew())
+        await asyncio.wait({self._looking}, timeout=within_s)
+        return ChampionState(None if self._loaded is None else self._loaded.number, self._trouble)
+
+    @property
+    def loaded(self) -> Artifact | None:
+        """What is in memory, if anything; nothing is looked for."""
+        return None if self._loaded is None else self._loaded.artifact
 
     async def get(self) -> Artifact:
         """The champion of now, at most some seconds late; while another loads, the one before it.
@@ -58,7 +92,7 @@ class Champion:
         """
         await self._renew()
         if self._loaded is None:
-            msg = "no champion is registered that this version can use: train one (forelight train)"
+            msg = f"no champion can be used: {self._trouble}"
             raise ModelUnavailableError(msg)
         return self._loaded.artifact
 
@@ -87,8 +121,13 @@ class Champion:
             if self._monotonic() >= self._due_s:
                 try:
                     await asyncio.to_thread(self._look)
+                    self._trouble = ""
                 except ForelightError as error:
+                    self._trouble = str(error)
                     _log.warning("the model in memory stays: %s", error)
+                except Exception as error:  # noqa: BLE001 - MLflow's, its database's or its server's
+                    self._trouble = f"the registry of models cannot be read: {type(error).__name__}"
+                    _log.warning("the model in memory stays", exc_info=error)
                 self._due_s = self._monotonic() + _CHECK_EVERY_S
 
     def _look(self) -> None:
@@ -97,7 +136,9 @@ class Champion:
         registry = self._registry
         self._versions = tuple(registry.versions())
         number = registry.alias(CHAMPION)
-        if number is not None and (self._loaded is None or self._loaded.number != number):
+        if number is None:
+            raise ModelError(_NONE)
+        if self._loaded is None or self._loaded.number != number:
             self._loaded = _Loaded(number, registry.load(number))
 
 

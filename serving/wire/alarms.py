@@ -21,7 +21,6 @@ __all__ = [
     "Reason",
     "SiteQuery",
     "Suppression",
-    "Version",
 ]
 
 _LONGEST_SUPPRESSION_S: Final = 90 * 86_400
@@ -209,14 +208,3 @@ class AlarmAnswer(Scored):
 
     alarm: Alarm
     events: list[AlarmEvent]
-
-
-class Version(Said):
-    """What answers here."""
-
-    version: Annotated[str, Field(description="Of forelight.")]
-    api: str
-    schema_revision: str | None
-    model_name: str | None
-    model_version: str | None
-    scored_at: datetime | None

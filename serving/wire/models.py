@@ -1,14 +1,16 @@
 """What goes over the wire about models."""
 
 import math
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator
 
-from models.registry import Version
+from models.artifact import Artifact
+from models.registry import Version as Registered
 from serving.wire.base import Said
 
-__all__ = ["Model", "ModelCard", "Models"]
+__all__ = ["Champion", "Model", "ModelCard", "Models", "Readiness", "Version"]
 
 
 def _finite(value: Any) -> Any:
@@ -29,7 +31,7 @@ class Model(Said):
     tags: Annotated[dict[str, str], Field(description="Who promoted it or rolled back from it, when and why.")]
 
     @classmethod
-    def of(cls, version: Version) -> Self:
+    def of(cls, version: Registered) -> Self:
         """As the registry has it."""
         return cls(
             version=version.version,
@@ -56,3 +58,40 @@ class ModelCard(Model):
     @classmethod
     def _without_nan(cls, value: Any) -> Any:
         return _finite(value)
+
+
+class Readiness(Said):
+    """Whether answers may be asked for."""
+
+    status: Literal["ready", "degraded"]
+    reasons: Annotated[list[str], Field(description="Why it is degraded; else none.", default_factory=list)]
+
+
+class Champion(Said):
+    """The model in memory that bears the alias `champion`."""
+
+    model_version: str
+    trained_until: datetime
+    watch: Annotated[float, Field(description="Risk within 24 h from which an alarm is raised.")]
+    act: Annotated[float | None, Field(description="The same for what a drain may rest on; null where it cannot be.")]
+
+    @classmethod
+    def of(cls, artifact: Artifact) -> Self:
+        """What it was trained on, and its thresholds."""
+        policy = artifact.policy
+        return cls(
+            model_version=artifact.version, trained_until=artifact.trained_until, watch=policy.watch, act=policy.act
+        )
+
+
+class Version(Said):
+    """What answers here."""
+
+    version: Annotated[str, Field(description="Of forelight.")]
+    api: str
+    schema_revision: str | None
+    feature_schema: Annotated[str, Field(description="Fingerprint of the features; a model of another is refused.")]
+    model_name: str | None
+    model_version: Annotated[str | None, Field(description="Of the latest run.")]
+    scored_at: datetime | None
+    champion: Annotated[Champion | None, Field(description="Null until something has asked for it: `/readyz` does.")]

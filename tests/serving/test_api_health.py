@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from features.pipeline import FeaturePipeline
+from models.day_one import VERSION
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.app import create_app
 from serving.migrate import head_revision
@@ -14,6 +16,16 @@ from serving.settings import Settings
 from serving.store import AlarmStore
 
 Score = Callable[..., None]
+NO_CHAMPION = (
+    "the champion cannot be used: no model bears the alias champion: train one (forelight train), or promote one"
+)
+
+
+@pytest.fixture(name="settings")
+def _settings(tmp_path: Path, untrained_home: Path) -> Settings:
+    """Nothing is registered, in a database that is there."""
+    registry = Settings.from_env({"FORELIGHT_HOME": str(untrained_home)}).tracking_uri
+    return Settings.from_env({"FORELIGHT_HOME": str(tmp_path / "home"), "MLFLOW_TRACKING_URI": registry})
 
 
 @pytest.fixture(name="unmigrated")
@@ -29,16 +41,27 @@ class TestReadiness:
     def test_it_lives_whatever_it_knows(self, unmigrated: TestClient) -> None:
         assert {"status": "alive"} == unmigrated.get("/livez").json()
 
-    def test_with_fresh_scores_it_is_ready(self, client: TestClient, score: Score) -> None:
-        score()
-
-        assert {"status": "ready"} == client.get("/readyz").json()
-
     def test_without_scores_it_is_not(self, client: TestClient) -> None:
         answer = client.get("/readyz")
 
         assert 503 == answer.status_code
-        assert ["no run was applied yet: `forelight score` makes one"] == answer.json()["reasons"]
+        assert ["no run was applied yet: `forelight score` makes one", NO_CHAMPION] == answer.json()["reasons"]
+
+    def test_without_the_champion_whose_scores_it_serves_it_is_not(self, client: TestClient, score: Score) -> None:
+        score()
+
+        answer = client.get("/readyz")
+
+        assert (503, [NO_CHAMPION]) == (answer.status_code, answer.json()["reasons"])
+
+    def test_with_fresh_scores_by_physics_alone_it_is_ready_and_says_what_it_lacks(
+        self, client: TestClient, score: Score
+    ) -> None:
+        score(model_version=VERSION)
+
+        answer = client.get("/readyz")
+
+        assert (200, {"status": "degraded", "reasons": [NO_CHAMPION]}) == (answer.status_code, answer.json())
 
     def test_with_stale_scores_it_is_not(self, client: TestClient, score: Score, advance: Callable[..., None]) -> None:
         score()
@@ -47,14 +70,14 @@ class TestReadiness:
         assert "86400 s ago" in client.get("/readyz").json()["detail"]
 
     def test_with_old_readings_it_is_not(self, client: TestClient, score: Score, now: datetime) -> None:
-        score(newest_data_at=now - timedelta(hours=3))
+        score(newest_data_at=now - timedelta(hours=3), model_version=VERSION)
 
         assert ["the newest reading was 10800 s old when it was scored"] == client.get("/readyz").json()["reasons"]
 
     def test_without_a_model_version_it_is_not(self, client: TestClient, score: Score) -> None:
         score(model_version="")
 
-        assert ["the latest run does not say which model made it"] == client.get("/readyz").json()["reasons"]
+        assert "the latest run does not say which model made it" in client.get("/readyz").json()["reasons"]
 
     def test_without_its_scores_in_the_lake_it_is_not(
         self, client: TestClient, store: AlarmStore, make_run: Callable[..., ScoreRun]
@@ -95,6 +118,8 @@ class TestVersion:
         assert {
             "api": "v1",
             "schema_revision": head_revision(),
+            "feature_schema": FeaturePipeline().fingerprint,
+            "champion": None,
             "model_name": "forelight",
             "model_version": "3",
             "scored_at": "2026-11-29T12:00:00Z",

@@ -216,7 +216,7 @@ class TestWhatGoesWrong:
         answer = json.loads(ran.out)
         assert (True, artifact.version) == (answer["new"], answer["model_version"])
         assert ("2", False) == (answer["challenger"]["version"], answer["challenger"]["new"])
-        assert answer["challenger"]["error"]
+        assert answer["challenger"]["error"].startswith("the files of version 2 of forelight cannot be had: ")
         assert "forelight: the challenger (version 2) was not scored: " in ran.err
         assert 'forelight_score_challenger_up{version="2"} 0.0' in metrics.read_text(encoding="utf-8")
         assert not home.lake.exists(SHADOW_SCORES)
