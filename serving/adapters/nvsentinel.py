@@ -6,6 +6,7 @@ these come from the alarm as it was raised, whatever was found out since.
 
 import json
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Any, Final
 
 import grpc
@@ -55,9 +56,14 @@ class Nvsentinel:
         return [MessageToDict(event) for event in self._events(telling).events]
 
     def send(self, telling: Telling) -> None:
-        """Report them in one call; it returns when they are stored."""
+        """Report them in one call; it returns when they are stored.
+
+        The key is the same when a lost answer makes us try again, and another one when what was taken back for want of
+        fresh scores, hours before, is said anew under the same message.
+        """
         state = "unhealthy" if telling.active else "healthy"
-        metadata = [("idempotency-key", f"{self.name}-{telling.notice.message_id}-{state}-{when(telling.at)}")]
+        hour = telling.at.astimezone(UTC).strftime("%Y%m%dT%H")
+        metadata = [("idempotency-key", f"{self.name}-{telling.notice.message_id}-{state}-{hour}")]
         if self._token is not None:
             metadata.append(("authorization", f"Bearer {self._token}"))
         try:

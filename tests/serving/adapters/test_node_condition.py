@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from serving.adapters.base import Telling
+from serving.adapters.base import Telling, when
 from serving.adapters.config import KubernetesConfig
 from serving.errors import DeliveryError, FailedError, RefusedError, UnreachableError
 from serving.notices import Kind
@@ -214,6 +215,24 @@ def test_what_is_so_already_is_not_written_again(
         adapter.send(make_telling(nodes=("gpu001",)))
 
     assert ["gpu001", "gpu001/status"] == [path for path, _, _ in cluster.patches]
+
+
+def test_since_when_a_node_is_at_risk_stays_while_what_is_said_of_it_changes(
+    cluster: Cluster, make: Callable[..., Any], make_telling: MakeTelling, now: datetime
+) -> None:
+    """Who acts on a condition by how long it has held (medik8s' node health check) must not start over."""
+    adapter, later = make(), now + timedelta(minutes=30)
+    adapter.send(make_telling(nodes=("gpu001",)))
+    adapter.send(make_telling(Kind.CHANGED, nodes=("gpu001",), at=later, failure_type="contamination"))
+    told = cluster.condition("gpu001")
+    adapter.send(make_telling(Kind.CLEARED, active=False, nodes=("gpu001",), at=later))
+    over = cluster.condition("gpu001")
+
+    assert told is not None
+    assert over is not None
+    assert "contamination expected" in told["message"]
+    assert (when(now), when(later)) == (told["lastTransitionTime"], told["lastHeartbeatTime"])
+    assert when(later) == over["lastTransitionTime"]
 
 
 def test_a_taint_that_went_away_comes_again(

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,32 @@ def test_what_takes_it_back_has_the_same_key_whatever_was_found_out_since(
     assert key(raised) == key(healthy)
     assert [False, True] == [event.isHealthy for event in connector.events]
     assert ("forecast taken back: risk is low", 0) == (healthy.message, healthy.recommendedAction)
+
+
+def test_what_is_tried_again_has_the_same_idempotency_key_and_what_is_said_anew_another(
+    connector: Connector, make: Callable[..., Any], make_telling: MakeTelling, now: datetime
+) -> None:
+    """An answer that was lost makes us try again: NVSentinel must not store the event twice."""
+    adapter = make()
+    for at in (now, now + timedelta(seconds=4), now + timedelta(minutes=5)):
+        adapter.send(make_telling(nodes=NODES, at=at))
+    adapter.send(make_telling(active=False, stale=True, nodes=NODES, at=now + timedelta(hours=6)))
+    adapter.send(make_telling(nodes=NODES, at=now + timedelta(hours=7)))
+
+    keys = [each["idempotency-key"] for each in connector.metadata]
+    assert [keys[0]] * 3 == keys[:3]
+    assert 3 == len(set(keys))
+
+
+def test_nothing_is_forced_or_skipped_in_the_consumers_place(
+    connector: Connector, make: Callable[..., Any], make_telling: MakeTelling
+) -> None:
+    """Quarantine and drain are the consumer's to decide: our message has no field that could override it."""
+    make(shadow=False).send(make_telling(nodes=NODES))
+
+    (event,) = connector.events
+    assert [] == [name for name in event.DESCRIPTOR.fields_by_name if "override" in name.lower()]
+    assert {13} == {field.number for field in event.DESCRIPTOR.fields if field.name == "nodeName"}
 
 
 def test_each_node_has_its_event_and_no_node_none(
