@@ -92,13 +92,25 @@ def collect(
 
 @app.command("import")
 def import_export(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Holds telemetry/, inventory.csv, links.csv, …")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="An export (telemetry/, inventory.csv, …), or dumps: files, folders."),
+    ],
+    device: Annotated[str | None, typer.Option(help="Device of dumps that name none.", metavar="NAME")] = None,
+    interface: Annotated[str | None, typer.Option(help="Port of dumps that name none.", metavar="NAME")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Time of dumps that say none; mtime: that of each file.", metavar="TIME|mtime")
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option(help="How names of dumps tell them: {device}_{interface}.txt", metavar="PATTERN")
+    ] = None,
+    site: Annotated[str, typer.Option(help="Site of dumps.", metavar="NAME")] = "default",
     json: Json = False,
 ) -> None:
-    """Take an operator's export into the lake."""
+    """Take an operator's export, or what switches, hosts and fabric tools have printed, into the lake."""
     from serving.cli import import_export as command
 
-    command.run(directory, as_json=json)
+    command.run(paths, command.given(site=site, device=device, interface=interface, at=at, names=names), as_json=json)
 
 
 @app.command("export")

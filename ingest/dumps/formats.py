@@ -1,0 +1,72 @@
+"""Every foreign format that can be read, and which of them a file is."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ingest.dumps import ethtool_module, ethtool_stats
+from ingest.dumps.format import JsonFormat, Said, TextFormat
+from ingest.dumps.source import Document, Dump
+from ingest.errors import ExportError
+
+__all__ = ["FORMATS", "Found", "detect"]
+
+_TEXT: Final[tuple[TextFormat, ...]] = (
+    ethtool_stats.TEXT,
+    ethtool_module.TEXT,
+)
+_JSON: Final[tuple[JsonFormat, ...]] = (
+    ethtool_module.JSON,
+    ethtool_stats.JSON,
+)
+FORMATS: Final = tuple(sorted([text.name for text in _TEXT] + [known.name for known in _JSON]))
+"""Their names, as `forelight import --json` tells them."""
+
+
+class Found:
+    """What a file is, and what it says.
+
+    Attributes:
+        names: of its formats; JSON documents of several may follow each other.
+    """
+
+    def __init__(self, dump: Dump, text: TextFormat | None, documents: list[tuple[Document, JsonFormat]]) -> None:
+        self._dump, self._text, self._documents = dump, text, documents
+        names = [text.name] if text else [known.name for _, known in documents]
+        self.names = tuple(dict.fromkeys(names))
+
+    def read(self) -> Iterator[Said]:
+        """Readings and cables.
+
+        Raises:
+            ExportError: the file breaks off being what it began as.
+        """
+        if self._text is not None:
+            yield from self._text.read(self._dump)
+        for document, known in self._documents:
+            yield from known.read(document, self._dump)
+
+
+def detect(dump: Dump) -> Found:
+    """Which format a file is, by its content.
+
+    Raises:
+        ExportError: none that is known, with what it looks like.
+    """
+    head = dump.head
+    if "\0" in head:
+        msg = f"{dump.name}: is binary, and no dump that is known"
+        raise ExportError(msg)
+    for text in _TEXT:
+        if text.knows(head):
+            return Found(dump, text, [])
+    if not any(line.lstrip().startswith(("{", "[")) for line in head.splitlines()):
+        what = "is empty" if not head.strip() else "is none of the formats that are known"
+        msg = f"{dump.name}:1: {what} ({', '.join(FORMATS)})"
+        raise ExportError(msg)
+    found = [(document, known) for document in dump.documents() for known in _JSON if known.knows(document.value)]
+    if not found:
+        first = dump.documents()[0] if dump.documents() else None
+        keys = ", ".join(sorted(map(str, first.value))[:5]) if first and isinstance(first.value, dict) else "no object"
+        msg = f"{dump.name}:{first.line if first else 1}: JSON of none of the formats that are known (it has {keys})"
+        raise ExportError(msg)
+    return Found(dump, None, found)

@@ -1,0 +1,277 @@
+"""Dumps into the lake: files found, each read by its format, and what they say of one port at one time joined."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+import pyarrow as pa
+
+from ingest.dumps.formats import detect
+from ingest.dumps.modules import module_rows
+from ingest.dumps.names import Given
+from ingest.dumps.reading import Cable, Reading
+from ingest.dumps.rows import Judged, rows_of, tables_of
+from ingest.dumps.source import Dump
+from ingest.errors import ExportError
+from ingest.exports.records import add_new
+from ingest.lake import Lake
+from ingest.quarantine import Finding, Kind, Quarantine
+from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES
+
+__all__ = ["DumpFile", "DumpReport", "import_dumps"]
+
+_MOST_READINGS: Final = 100_000  # held at a time: files of one moment tell of the same ports
+_PORT: Final = ["site", "device", "interface"]
+_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_END: Final = datetime(2100, 1, 1, tzinfo=UTC)
+
+Progress = Callable[[str, float, float], None]
+
+
+@dataclass(slots=True)
+class DumpFile:
+    """What became of one file.
+
+    Attributes:
+        name: its path.
+        formats: what it is; empty where it is none that is known.
+        readings: ports, and times, that it told of.
+        cables: links that it told of.
+        known: whether the same content was taken before.
+    """
+
+    name: str
+    formats: tuple[str, ...] = ()
+    readings: int = 0
+    cables: int = 0
+    known: bool = False
+
+
+@dataclass
+class DumpReport:
+    """What an import of dumps took and what it did not.
+
+    Attributes:
+        files: each of them.
+        lane_samples: rows written to ``lane_samples``.
+        port_samples: rows written to ``port_samples``.
+        modules: rows written to ``modules``.
+        links: rows written to ``links``.
+        findings: what was refused, left out, set to null, or worth saying.
+        quarantine: where the cases are listed; None where there are none.
+    """
+
+    files: list[DumpFile] = field(default_factory=list)
+    lane_samples: int = 0
+    port_samples: int = 0
+    modules: int = 0
+    links: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    quarantine: Path | None = None
+
+    @property
+    def refused(self) -> list[Finding]:
+        """What makes the import end with exit code 1."""
+        return [finding for finding in self.findings if finding.kind is Kind.ERROR]
+
+    def count(self, kind: Kind) -> int:
+        """Cases of one kind."""
+        return sum(finding.count for finding in self.findings if finding.kind is kind)
+
+
+def import_dumps(
+    paths: Iterable[Path], lake: Lake, *, given: Given, quarantine: Path, progress: Progress | None = None
+) -> DumpReport:
+    """Take dumps into the lake.
+
+    Args:
+        paths: files, or folders of nothing but dumps.
+        lake: where to.
+        given: what the files may leave out.
+        quarantine: folder for what is not taken.
+        progress: called with the file being read, bytes done and bytes in all.
+
+    Raises:
+        ExportError: there are no such files. A file that cannot be taken is in the report instead.
+    """
+    files = list(_files(paths))
+    now = datetime.now(UTC)
+    kept = Quarantine(quarantine / f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}.jsonl")
+    work = _Import(lake, given, kept, now)
+    try:
+        work.all(files, progress or (lambda *_: None))
+    finally:
+        kept.close()
+    work.report.findings = kept.findings
+    work.report.quarantine = kept.path if kept.path.exists() else None
+    return work.report
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_file():
+            yield path
+        elif path.is_dir():
+            found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+            if not found:
+                msg = f"{path}: holds no files"
+                raise ExportError(msg)
+            yield from found
+        else:
+            msg = f"{path}: there is no such file or directory"
+            raise ExportError(msg)
+
+
+class _Import:
+    """One run over some files."""
+
+    def __init__(self, lake: Lake, given: Given, quarantine: Quarantine, now: datetime) -> None:
+        self.report = DumpReport()
+        self._lake, self._given, self._quarantine, self._now = lake, given, quarantine, now
+        self._held: dict[tuple[str, str, datetime], Reading] = {}
+        self._said_by: dict[int, str] = {}  # file of each reading held, for what is said of it later
+        self._cables: dict[tuple[tuple[str, str], tuple[str, str]], Cable] = {}
+        self._complete: list[str] = []
+
+    def all(self, files: list[Path], progress: Progress) -> None:
+        """Read all files, and write what they say."""
+        sizes = [float(path.stat().st_size) for path in files]
+        done, total = 0.0, sum(sizes)
+        for path, size in zip(files, sizes, strict=True):
+            progress(path.name, done, total)
+            self._one(path)
+            done += size
+        self._flush()
+        self._links()
+        progress("", total, total)
+
+    def _one(self, path: Path) -> None:
+        file = DumpFile(path.as_posix())
+        self.report.files.append(file)
+        try:
+            given = self._given.of_file(path)
+            transaction = _transaction(path, given)
+            if transaction in self._complete or self._lake.recorded(PORT_SAMPLES, [transaction]):
+                file.known = True
+                return
+            self._take(Dump.of_file(path, file.name, self._quarantine), file, given)
+        except ExportError as error:
+            where, _, reason = str(error).removeprefix(file.name).partition(": ")
+            self._quarantine.add(Kind.ERROR, file.name, reason, examples=[(f"{file.name}{where}", None)])
+        except OSError as error:
+            self._quarantine.add(Kind.ERROR, file.name, f"cannot be read: {error.strerror}")
+        else:
+            self._complete.append(transaction)
+
+    def _take(self, dump: Dump, file: DumpFile, given: Given) -> None:
+        found = detect(dump)
+        file.formats = found.names
+        for said in found.read():
+            if isinstance(said, Cable):
+                file.cables += self._cable(said)
+            elif not said.empty:
+                file.readings += self._reading(said, dump, given)
+        if not file.readings and not file.cables:
+            dump.doubt(Kind.NOTE, 1, "nothing in it is of a transceiver")
+
+    def _reading(self, reading: Reading, dump: Dump, given: Given) -> int:
+        reason = given.complete(reading)
+        if reason is None and not _FIRST <= _time(reading) <= _END:
+            reason = "not a time between 2000 and 2100"
+        if reason is not None:
+            dump.doubt(Kind.ERROR, reading.line, reason)
+            return 0
+        key = (str(reading.device), str(reading.interface), _time(reading))
+        held = self._held.setdefault(key, reading)
+        if held is not reading:
+            held.merge(reading)
+        else:
+            self._said_by[id(reading)] = dump.name
+        if len(self._held) >= _MOST_READINGS:
+            self._flush()
+        return 1
+
+    def _cable(self, cable: Cable) -> int:
+        ends = (cable.a, cable.z) if cable.a <= cable.z else (cable.z, cable.a)
+        if cable.a == cable.z:
+            return 0
+        new = ends not in self._cables
+        self._cables.setdefault(ends, cable)
+        return int(new)
+
+    def _flush(self) -> None:
+        """Write what is held; ports last, since their table carries the transactions."""
+        readings = list(self._held.values())
+        judged = rows_of(readings, site=self._given.site)
+        self._refused(judged)
+        lanes, ports = tables_of(judged)
+        if readings:
+            self.report.lane_samples += self._lake.append(LANE_SAMPLES, lanes)
+            self._modules(readings)
+        if readings or self._complete:
+            self.report.port_samples += self._lake.append(PORT_SAMPLES, ports, transaction=self._complete)
+        self._held, self._said_by, self._complete = {}, {}, []
+
+    def _refused(self, judged: Judged) -> None:
+        for refused in judged.refused:
+            name = self._said_by.get(id(refused.reading), "")
+            where = f"{name}:{refused.reading.line} {refused.reading.interface} lane {refused.lane}"
+            self._quarantine.add(
+                Kind.VALUE,
+                name,
+                "no module can give this value",
+                column=refused.quantity,
+                examples=[(where, refused.value)],
+            )
+
+    def _modules(self, readings: list[Reading]) -> None:
+        told = [reading for reading in readings if reading.module or reading.limits]
+        if not told:
+            return
+        devices = sorted({str(reading.device) for reading in told})
+        known = self._lake.latest(MODULES).filter(pl.col("site") == self._given.site, pl.col("device").is_in(devices))
+        rows = module_rows(told, known.collect().iter_rows(named=True), self._given.site)
+        if rows:
+            table = pa.Table.from_pylist([row | {"received_at": self._now} for row in rows], schema=MODULES.schema)
+            self.report.modules += self._lake.append(MODULES, table)
+
+    def _links(self) -> None:
+        site = self._given.site
+        rows = [
+            {
+                "a_site": site,
+                "a_device": a[0],
+                "a_interface": a[1],
+                "z_site": site,
+                "z_device": z[0],
+                "z_interface": z[1],
+                "kind": cable.kind,
+                "cable_id": cable.cable_id,
+                "source": "file",
+            }
+            for (a, z), cable in self._cables.items()
+        ]
+        if rows:
+            schema = pa.schema([column for column in LINKS.schema if column.name != "received_at"])
+            frame = pl.from_arrow(pa.Table.from_pylist(rows, schema=schema))
+            assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table becomes a frame, not a series
+            self.report.links = add_new(self._lake, LINKS, frame, self._now)
+
+
+def _time(reading: Reading) -> datetime:
+    assert reading.time is not None  # noqa: S101 - asked after `complete` said that nothing is missing
+    return reading.time
+
+
+def _transaction(path: Path, given: Given) -> str:
+    """The same file with the same device, port and time given is taken once."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    said = json.dumps([given.site, given.device, given.interface, None if given.at is None else given.at.isoformat()])
+    return f"dump:{digest}:{hashlib.sha256(said.encode()).hexdigest()[:16]}"
