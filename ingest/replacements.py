@@ -28,12 +28,12 @@ _INSTALLATION: Final = ("site", "device", "interface", "serial", "installed_at")
 _SERIALS: Final = ("old_serial", "new_serial")
 
 
-def seen(modules: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """Swaps in rows of `modules` that a sweep wrote: an installation that was ended and one that began in its cage."""
+def seen(modules: Iterable[Mapping[str, Any]], reason: str = "seen", source: str = "snmp") -> list[Row]:
+    """Swaps in rows of `modules` written at once: an installation that was ended and one that began in its cage."""
     rows = list(modules)
     ended = {_cage(row): row for row in rows if row.get("removed_at") is not None}
     return [
-        _swap(row, ended[_cage(row)]["serial"], row["serial"], row["installed_at"], "seen", "snmp")
+        _swap(row, ended[_cage(row)]["serial"], row["serial"], row["installed_at"], reason, source)
         for row in rows
         if row.get("removed_at") is None and _cage(row) in ended and _differ(ended[_cage(row)], row)
     ]
@@ -93,13 +93,20 @@ def merged(swaps: Iterable[Row], known: Iterable[Mapping[str, Any]], received_at
     return [row | {"received_at": received_at} for row in changed.values()]
 
 
-def record_seen(lake: Lake, modules: Iterable[Mapping[str, Any]], received_at: datetime) -> int:
-    """Swaps in rows of `modules` that a sweep wrote go into the ledger, which is read only where there are any.
+def record_seen(
+    lake: Lake,
+    modules: Iterable[Mapping[str, Any]],
+    received_at: datetime,
+    *,
+    reason: str = "seen",
+    source: str = "snmp",
+) -> int:
+    """Swaps in rows of `modules` that were written at once go into the ledger, which is read only where there are any.
 
     Returns:
         Rows appended.
     """
-    swaps = seen(modules)
+    swaps = seen(modules, reason, source)
     return _append(lake, swaps, received_at) if swaps else 0
 
 

@@ -16,7 +16,10 @@ PACKAGES = [*LAYERS, "data_samples"]
 FILES = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
 
 THIRD_PARTIES = {
-    "ingest": {"deltalake", "grpc", "gufo", "numpy", "polars", "pyarrow", "pydantic", "pygnmi", "pysnmp", "yaml"},
+    "ingest": {
+        *{"dateutil", "icalendar"},  # maintenance calendars; dateutil is what icalendar itself stands on
+        *{"deltalake", "grpc", "gufo", "numpy", "polars", "pyarrow", "pydantic", "pygnmi", "pysnmp", "yaml"},
+    },
     "features": {"dask", "distributed", "numba", "numpy", "polars", "pyarrow", "scipy"},
     "models": {
         *{"jinja2", "lightgbm", "matplotlib", "mlflow", "numpy", "optuna", "pandas", "polars", "scipy", "sklearn"},

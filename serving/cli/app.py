@@ -91,11 +91,20 @@ def collect(
 
 
 @app.command("import")
-def import_export(
+def import_export(  # noqa: PLR0913, PLR0917 - options of the command line
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH…", help="An export (telemetry/, inventory.csv, …), or dumps: files, folders."),
+        typer.Argument(metavar="PATH…", help="An export (telemetry/, inventory.csv, …); dumps; records (tickets, …)."),
     ],
+    map_file: Annotated[
+        Path | None, typer.Option("--map", metavar="MAP.toml", help="What the columns of a spreadsheet mean.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Of records' times that name none, such as Europe/Berlin.")
+    ] = None,
+    suggest_map: Annotated[
+        bool, typer.Option("--suggest-map", help="Print a map to edit for a spreadsheet; nothing is taken.")
+    ] = False,
     device: Annotated[str | None, typer.Option(help="Device of dumps that name none.", metavar="NAME")] = None,
     interface: Annotated[str | None, typer.Option(help="Port of dumps that name none.", metavar="NAME")] = None,
     at: Annotated[
@@ -107,10 +116,15 @@ def import_export(
     site: Annotated[str, typer.Option(help="Site of dumps.", metavar="NAME")] = "default",
     json: Json = False,
 ) -> None:
-    """Take an operator's export, or what switches, hosts and fabric tools have printed, into the lake."""
+    """Take an export, what switches, hosts and fabric tools have printed, or tickets and inventories, into the lake."""
     from serving.cli import import_export as command
+    from serving.cli import import_records
 
-    command.run(paths, command.given(site=site, device=device, interface=interface, at=at, names=names), as_json=json)
+    if suggest_map:
+        import_records.suggest(paths)
+        return
+    said = command.given(site=site, device=device, interface=interface, at=at, names=names)
+    command.run(paths, said, import_records.Said(map_file, zone), as_json=json)
 
 
 @app.command("export")

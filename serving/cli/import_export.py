@@ -1,4 +1,4 @@
-"""``forelight import PATH…``: take an operator's export, or dumps, into the lake and say what became of it."""
+"""``forelight import PATH…``: take an operator's export, dumps or records into the lake and say what became of it."""
 
 import dataclasses
 import json
@@ -17,7 +17,9 @@ from ingest.errors import ExportError
 from ingest.exports import ImportReport, import_export
 from ingest.lake import Lake
 from ingest.quarantine import Finding, Kind
+from ingest.records import import_records
 from serving.alarms import utc_now
+from serving.cli.import_records import Said, record_files
 from serving.cli.options import utc_time
 from serving.confirming import confirm
 from serving.settings import Settings
@@ -41,7 +43,7 @@ def given(*, site: str, device: str | None, interface: str | None, at: str | Non
     return Given(site=site, device=device, interface=interface, at=time, at_mtime=mtime, names=pattern)
 
 
-def run(paths: Sequence[Path], said: Given, *, as_json: bool) -> None:
+def run(paths: Sequence[Path], said: Given, told: Said, *, as_json: bool) -> None:
     """Import, print the report, and fail where a file or row had to be refused.
 
     Raises:
@@ -51,12 +53,17 @@ def run(paths: Sequence[Path], said: Given, *, as_json: bool) -> None:
     if len(exports) > 1:
         msg = f"{exports[0]} and {exports[1]} are both exports; import one after the other"
         raise ExportError(msg)
-    dumps = [path for path in paths if path not in exports]
+    records = [] if exports else record_files(paths, told)
+    dumps = [path for path in paths if path not in (*exports, *records)]
     dumps += [path / _DUMPS for path in exports if (path / _DUMPS).is_dir()]
     settings = Settings.from_env()
     lake, quarantine = Lake(settings.lake_uri), settings.home / "quarantine"
     with _progress() as progress:
         export = import_export(exports[0], lake, quarantine=quarantine, progress=progress) if exports else None
+        if records:
+            export = import_records(
+                records, lake, map_file=told.map_file, zone=told.zone, site=said.site, quarantine=quarantine
+            )
         foreign = import_dumps(dumps, lake, given=said, quarantine=quarantine, progress=progress) if dumps else None
     _confirm(settings)
     _say(export, foreign, as_json=as_json)
@@ -116,14 +123,16 @@ def _as_json(report: ImportReport) -> dict[str, object]:
 def _print(report: ImportReport) -> None:
     out = Console(highlight=False, soft_wrap=True)
     table = Table("table", "new rows", "known already", title="Imported", title_justify="left")
-    table.add_row("lane_samples", f"{report.lane_samples:,}", "")
-    table.add_row("port_samples", f"{report.port_samples:,}", "")
+    telemetry = report.files or report.known_files or not report.records
+    if telemetry:
+        table.add_row("lane_samples", f"{report.lane_samples:,}", "")
+        table.add_row("port_samples", f"{report.port_samples:,}", "")
     for name, (new, known) in report.records.items():
         table.add_row(name, f"{new:,}", f"{known:,}")
     out.print(table)
-    out.print(
-        f"{report.files:,} telemetry files taken ({report.lane_rows:,} lane rows), {report.known_files:,} known already"
-    )
+    if telemetry:
+        taken = f"{report.files:,} telemetry files taken ({report.lane_rows:,} lane rows)"
+        out.print(f"{taken}, {report.known_files:,} known already")
     if report.inferred:
         out.print(f"{report.inferred:,} modules are known by their telemetry alone: no inventory lists their ports")
     _print_findings(out, report)

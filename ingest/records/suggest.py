@@ -1,0 +1,217 @@
+"""A starter map for a spreadsheet: columns guessed by their names, times by what stands in them, words by examples."""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ingest.records.grid import Grid
+from ingest.records.mapping import NEEDED, OURS, RecordMap
+from ingest.records.reading import absent
+from ingest.records.times import TimeReader, UnzonedError, fitting
+from ingest.schema import Action, FailureType
+
+__all__ = ["guess", "suggest_map"]
+
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "ticket_id": (
+        "number",
+        "issue key",
+        "key",
+        "ticket",
+        "ticket id",
+        "ticket no",
+        "incident",
+        "case",
+        "id",
+        "incident number",
+    ),
+    "device": (
+        "cmdb ci",
+        "configuration item",
+        "device",
+        "switch",
+        "host",
+        "hostname",
+        "node",
+        "ci",
+        "device name",
+        "affected device",
+    ),
+    "interface": (
+        "interface",
+        "port",
+        "u port",
+        "u interface",
+        "port name",
+        "custom field interface",
+        "custom field port",
+        "if",
+    ),
+    "port": ("short description", "summary", "title", "subject", "description"),
+    "serial": ("serial", "serial number", "sn", "s n", "module serial", "u serial", "optic serial", "asset serial"),
+    "opened_at": (
+        "opened at",
+        "opened",
+        "created",
+        "created at",
+        "sys created on",
+        "open date",
+        "start",
+        "reported",
+        "date opened",
+    ),
+    "closed_at": (
+        "resolved at",
+        "resolved",
+        "closed at",
+        "closed",
+        "resolution date",
+        "close date",
+        "end",
+        "date closed",
+    ),
+    "failure_type": (
+        "close code",
+        "resolution code",
+        "root cause",
+        "cause",
+        "resolution",
+        "failure",
+        "close notes",
+        "cause code",
+    ),
+    "action": ("close notes", "resolution notes", "action", "action taken", "fix", "work done", "resolution"),
+    "steps": ("work notes", "comments and work notes", "comments", "comment", "work notes list", "activity"),
+    "summary": ("short description", "summary", "title", "subject", "description"),
+    "bench_verdict": ("bench", "bench verdict", "rma result", "bench result", "vendor result"),
+    "site": ("site", "datacenter", "data center", "dc", "location"),
+    "start": ("start", "start date", "planned start date", "begin", "from", "start time"),
+    "end": ("end", "end date", "planned end date", "to", "until", "finish", "end time"),
+    "at": ("at", "date", "time", "when", "done at"),
+    "cable_id": ("cable id", "cable", "label", "cable label"),
+    "kind": ("kind", "type", "cable type", "media"),
+    "shared_risk": ("shared risk", "srlg", "trunk", "panel"),
+}
+_LOOKED_AT: Final = 2_000
+_SOME: Final = 0.05
+_EXAMPLES: Final = 12
+_CLOSE: Final = 0.84
+
+
+def guess(ours: str, header: Iterable[str]) -> str | None:
+    """The column of a file that is likely to be ours; None where none is.
+
+    >>> guess("device", ["Number", "Configuration Item", "Opened"])
+    'Configuration Item'
+    """
+    plain = {_plain(name): name for name in reversed(list(header))}
+    names = (*(ours.replace("_", " "),), *_NAMES.get(ours, ()))
+    for name in names:
+        if name in plain:
+            return plain[name]
+    near = (difflib.get_close_matches(name, list(plain), n=1, cutoff=_CLOSE) for name in names if len(name) > 3)  # noqa: PLR2004 - short names are alike by chance
+    return next((plain[each[0]] for each in near if each), None)
+
+
+def _guesses(ours: str, grid: Grid) -> list[str]:
+    """Columns that are likely to be ours, those in which its words are found most often first."""
+    if ours in ("failure_type", "action"):
+        phrases = RecordMap(columns={}).phrases(ours)
+        rows = grid.rows[:_LOOKED_AT]
+        share = {name: sum(phrases.strongest(row.text(name)) is not None for row in rows) for name in grid.header}
+        often = [name for name in sorted(share, key=lambda name: -share[name]) if share[name] > len(rows) * _SOME]
+        return often[:3] or [found for found in [guess(ours, grid.header)] if found]
+    found = guess(ours, grid.header)
+    return [found] if found else []
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", name.casefold()))
+
+
+def suggest_map(grid: Grid) -> str:
+    """A map for a file, as TOML with remarks; what must be looked at says so."""
+    header = grid.header
+    kind = _kind(header)
+    columns = {ours: found for ours in OURS[kind] if (found := _guesses(ours, grid))}
+    needed = [group[0] for group in NEEDED[kind] if not any(name in columns for name in group)]
+    lines = [
+        f"# A map for {grid.file}: look at each line, then forelight import --map THIS_FILE {grid.file}",
+        f'kind = "{kind}"',
+    ]
+    lines += _time_lines(
+        grid, [columns[name][0] for name in ("opened_at", "closed_at", "at", "start", "end") if name in columns]
+    )
+    lines += ["", "[columns]  # ours = theirs"]
+    lines += [f"{ours} = {_quoted(theirs)}" for ours, theirs in columns.items()]
+    lines += [f'# {name} = "?"  # needed: which column is it?' for name in needed]
+    used = {name for theirs in columns.values() for name in theirs}
+    if left := [name for name in header if name not in used]:
+        lines.append(f"# not used: {', '.join(left[:30])}")
+    if kind == "tickets":
+        lines += _word_lines(grid, RecordMap(columns={}), columns)
+    return "\n".join(lines) + "\n"
+
+
+def _kind(header: Sequence[str]) -> str:
+    if guess("a_device", header) and guess("z_device", header):
+        return "links"
+    if any(_plain(name) in _NAMES["start"] for name in header) and not guess("ticket_id", header):
+        return "maintenance"
+    return "tickets"
+
+
+def _quoted(theirs: list[str]) -> str:
+    texts = ['"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in theirs]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _time_lines(grid: Grid, names: list[str]) -> list[str]:
+    texts = [text for name in names for row in grid.rows if (text := row.text(name)) and not absent(text)]
+    lines = []
+    forms = fitting(texts)
+    if len(forms) == 1:
+        lines.append(f'times = ["{forms[0]}"]  # the one form that reads all {len(texts)} times')
+    elif forms:
+        lines.append(f'times = ["{forms[0]}"]  # LOOK: {" or ".join(forms[1:3])} reads them all too: which is the day?')
+    reader = TimeReader(None, tuple(forms[:1]))
+    if any(_unzoned(reader, text) for text in texts[:200]):
+        lines.append('# zone = "Europe/Berlin"  # NEEDED: its times name no zone; an IANA name, UTC is one')
+    return lines
+
+
+def _unzoned(reader: TimeReader, text: str) -> bool:
+    try:
+        reader.read(text)
+    except UnzonedError:
+        return True
+    except ValueError:
+        return False
+    return False
+
+
+def _word_lines(grid: Grid, mapped: RecordMap, columns: dict[str, list[str]]) -> list[str]:
+    """The built-in phrases, and what they do not find in this file, by how often it stands there."""
+    lines: list[str] = []
+    for ours, words in (("failure_type", list(FailureType)), ("action", list(Action))):
+        phrases = mapped.phrases(ours)
+        table = getattr(mapped, ours)
+        lines += ["", f"[{ours}]  # phrases that mean each; delete the section to have the built-in ones"]
+        lines += [f"{word} = {_quoted_list(table[word])}" for word in words if word in table]
+        missed = Counter(
+            " ".join(text.split())[:80]
+            for row in grid.rows
+            if not any(phrases.strongest(row.text(name)) for name in columns.get(ours, []))
+            for name in columns.get(ours, [])[:1]
+            if (text := row.text(name)) and not absent(text)
+        )
+        if missed:
+            lines.append(f"# {sum(missed.values())} rows have none of these; what stands there most often:")
+            lines += [f"#   {count} x {text}" for text, count in missed.most_common(_EXAMPLES)]
+    return lines
+
+
+def _quoted_list(texts: Iterable[str]) -> str:
+    return "[" + ", ".join(f'"{text}"' for text in texts) + "]"
