@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ingest.dumps import ethtool_module, ethtool_stats
+from ingest.dumps import ethtool_module, ethtool_stats, mlxlink, sonic_db, sonic_fec, sonic_hgetall, sonic_show
 from ingest.dumps.format import JsonFormat, Said, TextFormat
 from ingest.dumps.source import Document, Dump
 from ingest.errors import ExportError
@@ -12,11 +12,17 @@ __all__ = ["FORMATS", "Found", "detect"]
 
 _TEXT: Final[tuple[TextFormat, ...]] = (
     ethtool_stats.TEXT,
-    ethtool_module.TEXT,
+    sonic_fec.TEXT,
+    sonic_hgetall.TEXT,
+    sonic_show.TEXT,
+    mlxlink.TEXT,
+    ethtool_module.TEXT,  # the eeprom of SONiC's commands has the same names in it
 )
 _JSON: Final[tuple[JsonFormat, ...]] = (
     ethtool_module.JSON,
     ethtool_stats.JSON,
+    mlxlink.JSON,
+    sonic_db.JSON,
 )
 FORMATS: Final = tuple(sorted([text.name for text in _TEXT] + [known.name for known in _JSON]))
 """Their names, as `forelight import --json` tells them."""

@@ -96,6 +96,14 @@ def limits_of(reading: Reading) -> dict[str, float]:
     return found
 
 
+def _doubts(reading: Reading) -> int:
+    """What is to be doubted of all of a reading: limits that contradict each other (field_faults.md, row 30)."""
+    for quantity, limits in reading.limits.items():
+        if any(limits.values()) and not plausible_limits(limits, quantity):
+            return int(Quality.LIMITS_IMPLAUSIBLE)
+    return 0
+
+
 def _grid(readings: Iterable[Reading]) -> tuple[list[int], list[int]]:
     """Port and lane of each row; each port has lane 0."""
     ports, lanes = [], []
@@ -117,12 +125,19 @@ def _values(readings: Sequence[Reading], ports: Sequence[int], lanes: Sequence[i
 def _restore(
     values: Floats, said: Floats, readings: Sequence[Reading], ports: Sequence[int], lanes: Sequence[int]
 ) -> None:
-    """0 dBm of a power that was told in watts is a milliwatt, whatever the port's state."""
+    """What is known better here than by the rules of polls.
+
+    0 dBm of a power that was told in watts is a milliwatt, whatever the port's state. The port's own BER beside that
+    of one lane is another thing: the ASIC counts the one, the module the other.
+    """
+    ber = _PLACE["pre_fec_ber"]
     for row, (port, lane) in enumerate(zip(ports, lanes, strict=True)):
         for name in ("rx_power_dbm", "tx_power_dbm"):
             place = _PLACE[name]
             if (lane, name) in readings[port].watts and said[row, place] == 0.0:
                 values[row, place] = 0.0
+        if lane == 0 and 0.0 <= said[row, ber] <= 1.0:
+            values[row, ber] = said[row, ber]
 
 
 def _spans(ports: Sequence[int]) -> Iterable[tuple[int, int, int]]:
@@ -144,6 +159,7 @@ def _add(
         "interface": reading.interface,
         "serial": reading.module.get("serial"),
     }
+    doubts = _doubts(reading)
     for row, lane in enumerate(lanes):
         judged.refused.extend(
             Refused(reading, lane, QUANTITIES[place], float(said[row, place])) for place in np.flatnonzero(wrong[row])
@@ -151,12 +167,12 @@ def _add(
         told = _told(values[row], _OF_LANE[:3] + _OF_LANE[4:] if lane == 0 else _OF_LANE)
         bad = _glitch(wrong[row], _OF_LANE)
         if told or (bad and lane):
-            judged.lanes.append(head | {"lane": lane, "quality": bad} | told)
+            judged.lanes.append(head | {"lane": lane, "quality": bad | doubts} | told)
     told = _told(values[0], (*_OF_PORT, "pre_fec_ber")) | _first(values, _OF_PORT)
     if told or reading.states or reading.counters or reading.fec_bins:
         bins = {"fec_bins": reading.fec_bins, "sub_interface": reading.sub_interface}
         quality = _glitch(wrong[0], (*_OF_PORT, "pre_fec_ber"))
-        judged.ports.append(head | told | reading.states | reading.counters | bins | {"quality": quality})
+        judged.ports.append(head | told | reading.states | reading.counters | bins | {"quality": quality | doubts})
 
 
 def _told(values: Floats, names: Iterable[str]) -> dict[str, float]:

@@ -21,6 +21,7 @@ _LONGEST_LINE: Final = 1 << 20
 _LARGEST_JSON: Final = 256 << 20
 _MOST_DOCUMENTS: Final = 100_000
 _OPENING: Final = re.compile(r"""^[ \t]*(?=\[\s*[\[{"\]\d-]|\{\s*["}])""", re.MULTILINE)  # not [user@host ~]#
+_MOST_SEARCHES: Final = 100
 _RAW: Final = 200  # characters of what was refused that the quarantine keeps
 
 
@@ -51,6 +52,7 @@ class Dump:
         self.name, self.rows = name, 0
         self._open, self._quarantine = open_, quarantine
         self._documents: list[Document] | None = None
+        self._searches = 0
         with open_() as file:
             self._head = file.read(HEAD_BYTES)
         self._encoding = _encoding(self._head)
@@ -100,6 +102,23 @@ class Dump:
         """Say what is wrong at one place; the words of `reason` are the same for every case alike."""
         kept = raw[:_RAW] if isinstance(raw, str) else raw
         self._quarantine.add(kind, self.name, reason, column=column, examples=[(f"{self.name}:{line}", kept)])
+
+    def line_of(self, document: Document, *words: str) -> int:
+        """The line of a JSON document on which the words follow each other, each in quotes; its first where none is.
+
+        It is searched for the first cases only: a broken file may have a million.
+        """
+        if self._searches >= _MOST_SEARCHES:
+            return document.line
+        self._searches += 1
+        left = [json.dumps(word) for word in words]
+        for number, line in self.lines():
+            rest = line if number >= document.line else ""
+            while left and left[0] in rest:
+                rest = rest.partition(left.pop(0))[2]
+            if not left:
+                return number
+        return document.line
 
     def refuse(self, line: int, reason: str) -> ExportError:
         """The error that says why the file cannot be taken from here on."""

@@ -1,0 +1,79 @@
+"""What SONiC's commands print: ``show interfaces transceiver eeprom -d``, ``info``, ``status``, ``pm``; sfputil's same.
+
+``show interfaces counters fec-stats`` is a table of its own (`ingest.dumps.sonic_fec`).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ingest.dumps.format import TextFormat
+from ingest.dumps.reading import Reading
+from ingest.dumps.sonic_keys import UnreadError, take
+from ingest.dumps.source import Dump
+from ingest.quarantine import Kind
+
+__all__ = ["TEXT"]
+
+_DETECTED: Final = re.compile(r"(\S+?)\s*:\s*SFP EEPROM (detected|not detected)\s*", re.IGNORECASE)
+_PORT: Final = re.compile(r"(Ethernet\S*?|\S*Eth\S*?\d\S*?)\s*:\s*(Transceiver .*)?")
+_KEYS: Final = {
+    "vendor sn": "serial",
+    "vendor name": "manufacturer",
+    "vendor pn": "model",
+    "active firmware": "active_firmware",
+    "identifier": "type",
+    "rxpower": "rx1power",  # a module of one lane
+    "txpower": "tx1power",
+    "txbias": "tx1bias",
+}
+_FLAGS: Final = (
+    (re.compile(r"rx loss of signal flag on media lane (\d+)"), "rx{}los"),
+    (re.compile(r"tx fault flag on media lane (\d+)"), "tx{}fault"),
+    (re.compile(r"rx clock and data recovery loss of lock on media lane (\d+)"), "rx{}cdrlol"),
+)
+_BER: Final = re.compile(r"Pre-FEC BER\s+N/A\s+\S+\s+(\S+)\s")
+_STATUS: Final = "flag on media lane"
+
+
+def _knows(head: str) -> bool:
+    lines = head.splitlines()
+    if any(_DETECTED.fullmatch(line.strip()) for line in lines):
+        return True
+    ports = any(_PORT.fullmatch(line.rstrip()) for line in lines)
+    return ports and any(_STATUS in line.lower() or _BER.search(f"{line} ") for line in lines)
+
+
+def _read(dump: Dump) -> Iterator[Reading]:
+    reading: Reading | None = None
+    for number, line in dump.lines():
+        if found := _DETECTED.fullmatch(line.strip()) or _PORT.fullmatch(line.rstrip()):
+            if reading is not None:
+                yield reading
+            reading = Reading(number, interface=found[1])
+        elif reading is not None and ":" in line and line[:1].isspace():
+            _take(reading, number, line, dump)
+        elif reading is not None and (ber := _BER.search(f"{line} ")):
+            _take_field(reading, number, "prefec_ber_avg", ber[1], dump)
+    if reading is not None:
+        yield reading
+
+
+def _take(reading: Reading, number: int, line: str, dump: Dump) -> None:
+    name, _, value = line.partition(":")
+    name = name.strip().lower()
+    key = _KEYS.get(name, name)
+    for pattern, flag in _FLAGS:
+        if found := pattern.fullmatch(name):
+            key = flag.format(found[1])
+    _take_field(reading, number, key, value.strip(), dump)
+
+
+def _take_field(reading: Reading, number: int, key: str, value: str, dump: Dump) -> None:
+    try:
+        take(reading, key, value)
+    except UnreadError as error:
+        dump.doubt(Kind.VALUE, number, str(error), value, key)
+
+
+TEXT: Final = TextFormat("sonic-show", _knows, _read)

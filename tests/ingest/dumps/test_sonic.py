@@ -1,0 +1,180 @@
+"""SONiC's databases and what its commands print."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.dumps import DumpReport, Given, Reading
+from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
+
+Take = Callable[..., DumpReport]
+Rows = Callable[[Table], list[dict[str, Any]]]
+Read = Callable[..., list[Reading]]
+Sample = Callable[[str], str]
+
+GNMI = Path(__file__).parents[4] / "shared" / "recordings" / "gnmi"
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+UNNAMED = Given(at=AT)
+CLOSE = 0.0001
+
+
+def test_a_dump_names_its_device_and_every_lane(take: Take, rows: Rows) -> None:
+    """The hostname of DEVICE_METADATA stands; values lie in redis-dump's value, below type and ttl."""
+    take("sonic_dump.json", given=UNNAMED)
+
+    lanes = {row["lane"]: row for row in rows(LANE_SAMPLES)}
+    assert {("leaf07", "Ethernet0")} == {(row["device"], row["interface"]) for row in lanes.values()}
+    assert [1, 2, 3, 4] == list(lanes)
+    assert (-1.5, -40.0) == (lanes[2]["rx_power_dbm"], lanes[3]["rx_power_dbm"])
+    assert "rx_power_dbm" not in lanes[4]
+    assert pytest.approx(106.952) == lanes[1]["tx_bias_ma"]
+    assert (1.2e-07, pytest.approx(23.1)) == (lanes[1]["pre_fec_ber"], lanes[1]["snr_db"])
+    assert 52.5 == lanes[2]["laser_temperature_c"]
+
+
+def test_zero_dbm_is_a_milliwatt_where_the_port_is_up(take: Take, rows: Rows) -> None:
+    """The same database says that it is (field_faults.md, row 6)."""
+    take("sonic_dump.json", given=UNNAMED)
+
+    assert 0.0 == next(row["rx_power_dbm"] for row in rows(LANE_SAMPLES) if row["lane"] == 1)
+
+
+def test_what_is_no_number_is_null_and_named_by_its_line(take: Take) -> None:
+    """Infinity is no current; N/A is no fault at all."""
+    report = take("sonic_dump.json", given=UNNAMED)
+
+    assert [("tx2bias", 21), ("tx3bias", 21), ("", 34)] == [
+        (finding.column, int(finding.where.rpartition(":")[2])) for finding in report.findings
+    ]
+
+
+def test_limits_that_contradict_each_other_are_dropped_and_marked(take: Take, rows: Rows) -> None:
+    """An alarm below its warning is no limit (field_faults.md, rows 21 and 30); N/A is none."""
+    take("sonic_dump.json", given=UNNAMED)
+
+    module = rows(MODULES)[0]
+    assert pytest.approx(-4.9) == module["rx_power_low_alarm_dbm"]
+    assert not [name for name in module if name.startswith(("tx_bias", "temperature"))]
+    assert {int(Quality.LIMITS_IMPLAUSIBLE)} == {row["quality"] for row in rows(LANE_SAMPLES)}
+
+
+def test_a_breakouts_module_is_one_and_its_ports_keep_their_counters(take: Take, rows: Rows) -> None:
+    """Sub-ports of one cage show the same serial (field_faults.md, rows 18 to 20)."""
+    take("sonic_dump.json", given=UNNAMED)
+
+    (module,) = rows(MODULES)
+    assert ("Ethernet0", "LM0000800", "OSFP", "1.4.2") == tuple(
+        module[name] for name in ("interface", "serial", "form_factor", "firmware")
+    )
+    assert ("400GBASE-DR4 (Cl 124)", 400.0) == (module["media"], module["speed_gbps"])
+    ports = {row["interface"]: row for row in rows(PORT_SAMPLES)}
+    assert (100, 7) == (ports["Ethernet0"]["in_packets"], ports["Ethernet4"]["in_packets"])
+    assert (False, True) == (ports["Ethernet4"]["oper_up"], ports["Ethernet0"]["oper_up"])
+
+
+def test_counters_are_joined_by_their_name_map(take: Take, rows: Rows) -> None:
+    """N/A is null and not 0 (row 61); sixteen bins; the port's own BER of RATES; flags are tri-state (row 32)."""
+    take("sonic_dump.json", given=UNNAMED)
+
+    port = rows(PORT_SAMPLES)[0]
+    assert (130402, [1000, *[0] * 14, 2], 2.4e-08) == (port["fec_corrected"], port["fec_bins"], port["pre_fec_ber"])
+    assert (True, False) == (port["rx_los"], port["cdr_lol"])
+    assert not {"fec_uncorrected", "tx_fault"} & port.keys()
+
+
+def test_counters_without_their_name_map_are_said(read: Read, quarantine: Any) -> None:
+    """An oid alone is nobody's port."""
+    read(json.dumps({"COUNTERS:oid:0x1": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "1"}}))
+
+    assert ["counters of ports that no COUNTERS_PORT_NAME_MAP names"] == [f.reason for f in quarantine.findings]
+
+
+def test_tables_may_be_nested_as_in_config_db(read: Read) -> None:
+    """sonic-cfggen and gNMI answer by table."""
+    (reading,) = read(json.dumps({"TRANSCEIVER_DOM_SENSOR": {"Ethernet0": {"rx1power": "-2.5"}}}))
+
+    assert ("Ethernet0", -2.5) == (reading.interface, reading.values[1, "rx_power_dbm"])
+
+
+def test_the_eeprom_command_tells_the_same(read: Read, sample: Sample, quarantine: Any) -> None:
+    """Units behind the numbers, limits with the columns aligned, an SFP's one lane, a cage without module."""
+    first, single = read(sample("sonic_eeprom.txt"))
+
+    assert ("Ethernet0", "LM0000400", "QSFP-DD", "1.4.2") == (
+        first.interface,
+        *(first.module[name] for name in ("serial", "form_factor", "firmware")),
+    )
+    assert (0.3802, float("-inf"), 6.76) == (
+        first.values[1, "rx_power_dbm"],
+        first.values[2, "rx_power_dbm"],
+        first.values[2, "tx_bias_ma"],
+    )
+    assert {"high_alarm": 3.4001, "low_alarm": -13.5067} == first.limits["rx_power_dbm"]
+    assert (30.9258, 3.2824) == (first.values[0, "temperature_c"], first.values[0, "voltage_v"])
+    assert ("Ethernet48", -2.1) == (single.interface, single.values[1, "rx_power_dbm"])
+    assert ["(text):37"] == [finding.where for finding in quarantine.findings]
+
+
+def test_status_performance_and_fec_tables(read: Read, sample: Sample, quarantine: Any) -> None:
+    """One lane without signal is a port without; of min, avg and max the mean is taken; down ports say N/A."""
+    (status,) = read(sample("sonic_status.txt"))
+    (performance,) = read(sample("sonic_pm.txt"))
+    up, down = read(sample("sonic_fec.txt"))
+
+    assert {"rx_los": True, "tx_fault": False, "cdr_lol": False} == status.states
+    assert {(0, "pre_fec_ber"): 4.66e-04} == performance.values
+    assert ({"fec_corrected": 130402, "fec_uncorrected": 3}, 1.2e-08) == (up.counters, up.values[0, "pre_fec_ber"])
+    assert ({}, {"oper_up": False}) == (down.counters, down.states)
+    assert ["not as many cells as the table has columns"] == [finding.reason for finding in quarantine.findings]
+
+
+def test_hgetall_in_three_spellings(read: Read, sample: Sample, quarantine: Any) -> None:
+    """Numbered, as a dictionary, as lines in turn; a field without a value is refused by itself."""
+    first, other = read(sample("sonic_hgetall.txt"))
+
+    assert ("Ethernet0", "LM0000100", -1.25) == (
+        first.interface,
+        first.module["serial"],
+        first.values[1, "rx_power_dbm"],
+    )
+    assert {(0, "temperature_c"): 41.0, (1, "rx_power_dbm"): -3.5} == other.values
+    assert [("a field without a value", "(text):16")] == [(f.reason, f.where) for f in quarantine.findings]
+
+
+@pytest.mark.skipif(not GNMI.is_dir(), reason="no recordings beside the repository")
+@pytest.mark.parametrize("name", ["sonic_state_db_transceiver", "sonic_state_db_dom_oddities"])
+def test_recorded_databases_come_to_their_normal_form(take: Take, rows: Rows, name: str) -> None:
+    """Every reading of the recording, and none that is not in it; 0 mA of a dark lane is a reading."""
+    take(GNMI / f"{name}.json", given=Given(device="leaf", at=AT))
+
+    expected = GNMI / f"{name}.expected.json"
+    found = {
+        (row["interface"], row["lane"], column): value
+        for row in rows(LANE_SAMPLES)
+        for column, value in row.items()
+        if column in ("rx_power_dbm", "tx_power_dbm", "tx_bias_ma")
+    }
+    assert found
+    assert all(-40.0 <= value < 8.16 for (_, _, column), value in found.items() if column.endswith("dbm"))
+    if expected.is_file():
+        wanted = {
+            (fact["port"], fact["lane"], fact["quantity"]): fact["value"]
+            for fact in json.loads(expected.read_text())
+            if fact["lane"] is not None
+        }
+        assert wanted.keys() == found.keys()
+        assert all(abs(wanted[key] - found[key]) < CLOSE for key in wanted)
+
+
+@pytest.mark.skipif(not GNMI.is_dir(), reason="no recordings beside the repository")
+def test_recorded_counters_keep_their_bins(take: Take, rows: Rows) -> None:
+    """Three ports by their names, sixteen bins of the one that has them."""
+    take(GNMI / "sonic_counters_db_fec.json", given=Given(device="leaf", at=AT))
+
+    ports = {row["interface"]: row for row in rows(PORT_SAMPLES)}
+    assert {"Ethernet0", "Ethernet4", "Ethernet8"} == set(ports)
+    assert (130402, 16) == (ports["Ethernet0"]["fec_corrected"], len(ports["Ethernet0"]["fec_bins"]))
