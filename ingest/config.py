@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ingest.gnmi.options import DEFAULT_PORT, GnmiOptions
 from ingest.schema import TABLES
 from ingest.snmp.options import SnmpOptions
 from ingest.toml_file import Place, load_toml, sentence
@@ -42,18 +43,8 @@ class Collect(_Strict):
     metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
 
 
-class GnmiOptions(_Strict):
-    """How one device is asked over gNMI; TLS is verified unless told otherwise, and the two ways out differ."""
-
-    username_env: str | None = None
-    password_env: str | None = None
-    ca_file: Path | None = None
-    insecure: bool = False  # no TLS at all
-    skip_verify: bool = False  # TLS with whoever answers
-
-
 class Target(_Strict):
-    """One device."""
+    """One device; `port` is 161 for SNMP and 9339 for gNMI where not given."""
 
     site: str = "default"
     device: Annotated[str, Field(min_length=1)]
@@ -63,10 +54,17 @@ class Target(_Strict):
     snmp: SnmpOptions | None = None
     gnmi: GnmiOptions | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _port_of_protocol(cls, told: object) -> object:
+        if isinstance(told, dict) and told.get("protocol") == "gnmi":
+            return {"port": DEFAULT_PORT} | told
+        return told
+
     @model_validator(mode="after")
     def _has_its_section(self) -> Self:
-        if self.protocol == "snmp" and self.snmp is None:
-            msg = "needs a [target.snmp] section"
+        if (self.snmp if self.protocol == "snmp" else self.gnmi) is None:
+            msg = f"needs a [target.{self.protocol}] section"
             raise ValueError(msg)
         return self
 
@@ -124,7 +122,8 @@ class Config(_Sections):
         """What works and should not be, each with the devices that it is said of."""
         said: dict[str, list[str]] = {}
         for target in self.target:
-            for warning in target.snmp.warnings() if target.snmp else ():
+            options = target.snmp if target.protocol == "snmp" else target.gnmi
+            for warning in options.warnings() if options else ():
                 said.setdefault(warning, []).append(target.device)
         return [f"{_shown(devices)}: {warning}" for warning, devices in said.items()]
 

@@ -69,4 +69,7 @@ def _after(before: TargetStatus, poll: Poll, at: datetime) -> TargetStatus:
         error=poll.error,
         failures=before.failures + 1 if failed else 0,
         errors=before.errors + failed,
+        gaps=before.gaps + len(poll.gaps),
+        gap_s=before.gap_s + sum((gap.end - gap.start).total_seconds() for gap in poll.gaps),
+        gap_end=max((gap.end for gap in poll.gaps), default=before.gap_end),
     )

@@ -1,6 +1,7 @@
 """What came of asking one device once."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,16 @@ from ingest.config import Target
 from ingest.decode.discover import Decoded
 from ingest.decode.lldp import Lldp
 
-__all__ = ["Poll", "Refused"]
+__all__ = ["Gap", "Poll", "Refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time for which a stream was not heard: from its last word to its next full account."""
+
+    start: datetime
+    end: datetime
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,9 @@ class Poll:
         decoded: what rows were made from; None where the device did not answer.
         lldp: what the device heard of its neighbours, where it was asked: a whole discovery does.
         discovered: whether the device was mapped anew.
-        varbinds: cells that were read.
+        varbinds: cells that were read, or updates that came.
+        events: rows of `port_events`, of devices that stream.
+        gaps: that have ended.
     """
 
     target: Target
@@ -54,6 +66,8 @@ class Poll:
     lldp: Lldp | None = None
     discovered: bool = False
     varbinds: int = 0
+    events: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:

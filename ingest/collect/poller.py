@@ -18,8 +18,9 @@ from ingest.collect.links import Links
 from ingest.collect.poll import Poll
 from ingest.config import Config, Target
 from ingest.errors import IngestError, TransportError
+from ingest.gnmi.target import GnmiDevice
 from ingest.replacements import seen
-from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, REPLACEMENTS, Quality, Table
+from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_EVENTS, PORT_SAMPLES, REPLACEMENTS, Quality, Table
 from ingest.snmp.connect import Connection, connect
 
 __all__ = ["Poll", "Poller", "Sink", "Sweep"]
@@ -107,7 +108,11 @@ class Poller:
         self._done = done
         self._noted: set[str] = set()
         self._connections: dict[tuple[str, str], Connection] = {}
-        self._devices = {_key(target): Device(target) for target in config.target}
+        self._devices = {_key(target): Device(target) for target in config.target if target.protocol == "snmp"}
+        self._streams = {
+            _key(t): GnmiDevice(t, config.collect.interval_s) for t in config.target if t.protocol == "gnmi"
+        }
+        self._streaming = False
         self._patience = {_key(target): _Patience() for target in config.target}
         self._clock_offset_s = time.time() - time.monotonic()
 
@@ -135,7 +140,10 @@ class Poller:
         return Sweep(polls, took_s, waiting, overrun_s, self._notes())
 
     async def run(self, stop: asyncio.Event, report: Callable[[Sweep | IngestError], None]) -> None:
-        """Sweep at every interval until `stop`; an overrun skips the sweeps that it covers."""
+        """Sweep at every interval until `stop`, and listen to streams meanwhile; an overrun skips what it covers."""
+        self._streaming = True
+        for stream in self._streams.values():
+            stream.listen()
         interval_s = self._config.collect.interval_s
         due = time.monotonic()
         while not stop.is_set():
@@ -146,9 +154,12 @@ class Poller:
             due += interval_s * max(1, -(-(time.monotonic() - due) // interval_s))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), max(0.0, due - time.monotonic()))
+        await self._write([stream.empty(self._known, last=True) for stream in self._streams.values()])
 
     def close(self) -> None:
         """Free all sockets."""
+        for stream in self._streams.values():
+            stream.close()
         while self._connections:
             self._connections.popitem()[1].close()
 
@@ -167,7 +178,7 @@ class Poller:
             poll = await self._attempt(target, doubts, self._config.collect.deadline_s or left_s)
             poll.duration_s = time.monotonic() - started
         patience = self._patience[_key(target)]
-        if poll.failed:
+        if poll.failed and target.protocol == "snmp":  # a stream has its own patience
             patience.failed(time.monotonic(), self._config.collect.interval_s)
         else:
             patience.answered()
@@ -179,6 +190,10 @@ class Poller:
         started = time.monotonic()
         key = _key(target)
         try:
+            if key in self._streams:
+                return await self._streams[key].poll(
+                    self._known, deadline_s=deadline_s, doubts=doubts, stream=self._streaming
+                )
             if key not in self._connections:
                 self._connections[key] = await connect(target)
             connection = self._connections[key]
@@ -191,8 +206,9 @@ class Poller:
             error = str(failure)
         except Exception as surprise:  # noqa: BLE001 - one device's nonsense must not cost the others' rows
             error = f"unexpected answer: {type(surprise).__name__}: {surprise}"
-            self._devices[key].forget()
-        answered = key in self._connections and self._connections[key].answered
+            if key in self._devices:
+                self._devices[key].forget()
+        answered = key in self._streams or (key in self._connections and self._connections[key].answered)
         if key in self._connections:  # a fresh session finds a restarted agent; an old one may not
             self._connections.pop(key).close()
         return Poll(target, error=_told(error, target, time.monotonic() - started, answered=answered))
@@ -207,7 +223,8 @@ class Poller:
         modules = [row for poll in polls for row in poll.modules]
         links = await asyncio.to_thread(self._heard, polls, now)
         swaps = [row | {"received_at": now} for row in seen(modules)]
-        for table, rows in ((MODULES, modules), (LINKS, links), (REPLACEMENTS, swaps)):
+        events = [row for poll in polls for row in poll.events]
+        for table, rows in ((PORT_EVENTS, events), (MODULES, modules), (LINKS, links), (REPLACEMENTS, swaps)):
             if rows:
                 await asyncio.to_thread(self._sink.append, table, pa.Table.from_pylist(rows, schema=table.schema))
         self._known.accept(modules)

@@ -51,6 +51,7 @@ class TargetStatus:
         coverage: cages with readings among those with a module.
         failures: polls in a row that gave nothing; `errors` of them in all.
         retry_at: when a target that is left alone is asked again.
+        gaps, gap_s: times for which a stream was not heard, and how long they were together; `gap_end` of the last one.
     """
 
     site: str
@@ -67,6 +68,9 @@ class TargetStatus:
     failures: int = 0
     errors: int = 0
     retry_at: datetime | None = None
+    gaps: int = 0
+    gap_s: float = 0.0
+    gap_end: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

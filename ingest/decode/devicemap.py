@@ -23,7 +23,26 @@ from ingest.decode.tables import SENTINELS
 from ingest.schema import Quality
 from ingest.snmp.transport import Column
 
-__all__ = ["DeviceMap", "Snapshot"]
+__all__ = ["DeviceMap", "Snapshot", "Told"]
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a device that streams says besides; one that is polled says nothing of it.
+
+    Attributes:
+        row_times, port_times: when each was taken, UTC in microseconds.
+        row_doubts, port_doubts: bits of `Quality`.
+        flags: rx_los, tx_fault, cdr_lol by port: 1 up, 0 down, -1 unknown.
+        bins: FEC's codeword error bins by port, -1 where there is none.
+    """
+
+    row_times: npt.NDArray[np.datetime64]
+    port_times: npt.NDArray[np.datetime64]
+    row_doubts: npt.NDArray[np.int16]
+    port_doubts: npt.NDArray[np.int16]
+    flags: npt.NDArray[np.int8]
+    bins: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +56,7 @@ class Snapshot:
         counters: shape (ports, counters), -1 where there is none.
         up, admin: by port 1 up, 0 down, -1 unknown.
         alive: ports that say something: a value, or a serial number.
+        told: what only streams say.
     """
 
     values: Floats
@@ -46,6 +66,7 @@ class Snapshot:
     up: npt.NDArray[np.int8]
     admin: npt.NDArray[np.int8]
     alive: Flags
+    told: Told | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +171,12 @@ class DeviceMap:
             counters=self._counted(cells),
             up=up,
             admin=admin,
-            alive=self.rows.any(across(~np.isnan(values))) | self._has_serial,
+            alive=self.rows.any(across(~np.isnan(values))) | self.has_serial,
         )
 
     @cached_property
-    def _has_serial(self) -> Flags:
+    def has_serial(self) -> Flags:
+        """By port whether its module's serial number is known."""
         known = (self.inventory.get(name) for name in self.ports)
         return np.array([module is not None and module.serial is not None for module in known], np.bool_)
 

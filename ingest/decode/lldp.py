@@ -15,7 +15,7 @@ from ingest.decode.interfaces import Interfaces, text_of
 from ingest.decode.lldp_text import id_text, is_mac, looks_like_port, plain
 from ingest.snmp.transport import Column
 
-__all__ = ["LLDP_PROBES", "Lldp", "Neighbour", "walk_lldp"]
+__all__ = ["LLDP_PROBES", "Lldp", "Neighbour", "is_management", "is_nobody", "one_a_port", "walk_lldp"]
 
 _BASES: Final = ("1.0.8802.1.1.2.1", "1.3.111.2.802.1.1.13.1")
 """LLDP-MIB and LLDP-V2-MIB; below them both number the local system and its port table alike."""
@@ -189,22 +189,11 @@ class _Mib:
             name = self._interfaces.names.get(at) if isinstance(at, int) else names.get(number or 0)
             if name is None:
                 nameless += 1
-            elif not _MANAGEMENT.match(name):
+            elif not is_management(name):
                 by_port[name].append(self._neighbour(name, index))
         doubts = [f"neighbours at local ports that the device does not name: {nameless}"] if nameless else []
-        found, silent = [], []
-        for name, several in by_port.items():
-            distinct = _distinct(several)
-            if len(distinct) > 1:
-                who = ", ".join(sorted({f"{one.peer_device} {one.peer_interface}" for one in distinct}))
-                doubts.append(f"{name} sees several neighbours, so none is the other end: {who}")
-            elif not distinct[0].peer_device or not distinct[0].peer_interface:
-                silent.append(name)
-            else:
-                found.append(distinct[0])
-        if silent:
-            doubts.append(f"neighbours do not say who they are, or at which port, at {', '.join(sorted(silent))}")
-        return found, doubts
+        found, said = one_a_port(by_port)
+        return found, doubts + said
 
     def _neighbour(self, name: str, index: str) -> Neighbour:
         chassis_kind, chassis, kind, port, description, sys_name = (column.get(index) for column in self.heard)
@@ -212,8 +201,39 @@ class _Mib:
         port_id = id_text(port, mac=kind == _BY_MAC, address=kind == 4)  # noqa: PLR2004 - LldpPortIdSubtype
         told, said = text_of(description), text_of(sys_name)
         interface = port_id if kind == _BY_NAME or not looks_like_port(told) else told
-        device = said if said.casefold() not in _NOBODY else chassis_id or (port_id if is_mac(port_id) else "")
+        device = said if not is_nobody(said) else chassis_id or (port_id if is_mac(port_id) else "")
         return Neighbour(name, device, interface or told, chassis_id or None, port_id or None, told or None)
+
+
+def one_a_port(by_port: Mapping[str, Iterable[Neighbour]]) -> tuple[list[Neighbour], list[str]]:
+    """One neighbour a port, and why others are left out."""
+    found, silent, doubts = [], [], []
+    for name, several in by_port.items():
+        distinct = _distinct(several)
+        if len(distinct) > 1:
+            who = ", ".join(sorted({f"{one.peer_device} {one.peer_interface}" for one in distinct}))
+            doubts.append(f"{name} sees several neighbours, so none is the other end: {who}")
+        elif not distinct[0].peer_device or not distinct[0].peer_interface:
+            silent.append(name)
+        else:
+            found.append(distinct[0])
+    if silent:
+        doubts.append(f"neighbours do not say who they are, or at which port, at {', '.join(sorted(silent))}")
+    return found, doubts
+
+
+def is_management(name: str) -> bool:
+    """Whether a port is one that no transceiver of the fabric sits in.
+
+    >>> is_management("Management1"), is_management("Ethernet1")
+    (True, False)
+    """
+    return bool(_MANAGEMENT.match(name))
+
+
+def is_nobody(name: str) -> bool:
+    """Whether a neighbour's name is none."""
+    return name.casefold() in _NOBODY
 
 
 def _local_number(index: str) -> int | None:

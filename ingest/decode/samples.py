@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ingest.decode.devicemap import DeviceMap, Snapshot
+from ingest.decode.devicemap import DeviceMap, Snapshot, Told
 from ingest.decode.quality import Flags, across
 from ingest.decode.slots import COUNTERS, QUANTITIES
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
@@ -59,6 +59,8 @@ def lane_rows(device: DeviceMap, snapshot: Snapshot, origin: Origin, bits: Bits,
     rows = kept.nonzero()[0]
     port = device.rows.port[rows]
     columns = _head(device, origin, port, bits[rows])
+    if snapshot.told is not None:
+        columns |= _own(snapshot.told.row_times[rows], snapshot.told.row_doubts[rows], columns["quality"])
     columns["lane"] = pa.array(device.rows.lane[rows])
     for i, name in enumerate(_OF_LANE):
         columns[name] = _floats(values[rows, i], known[rows, i], LANE_SAMPLES.schema.field(name).type)
@@ -88,7 +90,30 @@ def port_rows(device: DeviceMap, snapshot: Snapshot, origin: Origin, bits: Bits,
     for i, name in enumerate(COUNTERS):
         counted = snapshot.counters[ports, i]
         columns[name] = pa.array(counted, pa.int64(), mask=counted < 0)
+    if snapshot.told is not None:
+        told = snapshot.told
+        columns |= _own(told.port_times[ports], told.port_doubts[ports], columns["quality"])
+        columns |= _told(told, ports)
     return _table(PORT_SAMPLES.schema, columns, len(ports))
+
+
+def _own(times: npt.NDArray[np.datetime64], doubts: Bits, quality: pa.Array) -> dict[str, pa.Array]:
+    """Times and doubts of each row's own."""
+    return {
+        "time": pa.array(times, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
+        "quality": pa.array(quality.to_numpy() | doubts),
+    }
+
+
+def _told(told: Told, ports: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+    columns = {}
+    for i, name in enumerate(("rx_los", "tx_fault", "cdr_lol")):
+        flags = told.flags[ports, i]
+        columns[name] = pa.array(flags == 1, pa.bool_(), mask=flags < 0)
+    bins = told.bins[ports]
+    listed = [[None if n < 0 else n for n in row] if max(row) >= 0 else None for row in bins.tolist()]
+    columns["fec_bins"] = pa.array(listed, pa.list_(pa.int64()))
+    return columns
 
 
 def _first(device: DeviceMap, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

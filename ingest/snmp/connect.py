@@ -49,12 +49,12 @@ async def connect(target: Target) -> Connection:
     """Make the engine that a target asks for, or the one that can do what it asks for; nothing is sent yet.
 
     Raises:
-        ConfigError: no credentials, or a protocol that is not in this release.
+        ConfigError: no credentials, or not a target of SNMP.
         TransportError: the name cannot be resolved.
     """
     options = target.snmp
     if target.protocol != "snmp" or options is None:
-        msg = 'protocol = "gnmi" is not in this release; it polls "snmp"'
+        msg = f"{target.device} is asked over gNMI: this is for SNMP's targets"
         raise ConfigError(msg)
     user = options.read_user()
     community = "" if user else options.read_community()

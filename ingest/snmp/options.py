@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from ingest.errors import ConfigError
+from ingest.secret import read_secret
 from ingest.snmp.users import AuthProtocol, KeyExpansion, PrivProtocol, SnmpUser
 
 __all__ = ["SnmpOptions"]
@@ -86,7 +87,7 @@ class SnmpOptions(BaseModel):
         """
         if self.community is not None:
             return self.community.get_secret_value()
-        return _read("community", self.community_env, self.community_file, env)
+        return read_secret("community", self.community_env, self.community_file, env)
 
     def read_user(self, env: Mapping[str, str] = os.environ) -> SnmpUser | None:
         """Version 3's user with its passwords; None for communities.
@@ -108,7 +109,7 @@ class SnmpOptions(BaseModel):
     ) -> str:
         if protocol is None:
             return ""
-        password = _read(key, variable, file, env)
+        password = read_secret(key, variable, file, env)
         if len(password) < _SHORTEST_PASSWORD:
             where = f"in {variable} ({key}_env)" if variable else f"in {file} ({key}_file)"
             msg = f"the password {where} is shorter than {_SHORTEST_PASSWORD} characters: no agent takes such a one"
@@ -149,19 +150,6 @@ class SnmpOptions(BaseModel):
 
     def _given(self, keys: Iterable[str]) -> list[str]:
         return [key for key in keys if key in self.model_fields_set and getattr(self, key) is not None]
-
-
-def _read(key: str, variable: str | None, file: Path | None, env: Mapping[str, str]) -> str:
-    if variable is not None:
-        if variable not in env:
-            msg = f"the environment variable {variable} ({key}_env) is not set"
-            raise ConfigError(msg)
-        return env[variable]
-    try:
-        return Path(file or "").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{key}_file {file}: {getattr(error, 'strerror', None) or 'is no text'}"
-        raise ConfigError(msg) from None
 
 
 def _listed(keys: list[str]) -> str:

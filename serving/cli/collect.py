@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from ingest.collect.book import Book
+from ingest.collect.gaps import write_gaps
 from ingest.collect.known import Known
 from ingest.collect.poller import Poll, Poller, Sweep
 from ingest.collect.refused import write_refused
@@ -105,6 +106,7 @@ class _Keeper:
         """Write what is known, what the polls refused, and, after a sweep, the status."""
         try:
             write_refused(self._quarantine, polls or (), datetime.now(UTC))
+            write_gaps(self._path.parent / "gaps", polls or ())
             if not self.spool.owned:
                 return  # another collector runs, and it is its place to tell
             self.known.save()
@@ -204,6 +206,8 @@ def _tell(outcome: Sweep | IngestError, *, as_json: bool) -> None:
     for poll in outcome.polls:
         if poll.error:
             _say(f"{poll.target.device}: {poll.error}")
+        for gap in poll.gaps:
+            _say(f"{poll.target.device}: not heard from {gap.start:%H:%M:%S} to {gap.end:%H:%M:%SZ}: {gap.reason}")
 
 
 def _show(sweep: Sweep, *, as_json: bool) -> None:
@@ -239,6 +243,8 @@ def _as_json(sweep: Sweep) -> dict[str, object]:
                 "lane_rows": poll.lane_count,
                 "module_rows": len(poll.modules),
                 "partial": poll.partial,
+                "events": len(poll.events),
+                "gaps": len(poll.gaps),
                 "duration_s": round(poll.duration_s, 3),
                 "error": poll.error,
             }

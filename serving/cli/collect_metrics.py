@@ -35,6 +35,12 @@ _TARGET: Final[tuple[tuple[str, str, _Of], ...]] = (
     ("forelight_collect_coverage_ratio", "Cages with readings among those with a module.", lambda t: t.coverage),
 )
 
+_COUNTED: Final[tuple[tuple[str, str, _Of], ...]] = (
+    ("forelight_collect_errors", "Polls that gave nothing.", lambda t: t.errors),
+    ("forelight_collect_gaps", "Times for which a stream was not heard.", lambda t: t.gaps),
+    ("forelight_collect_gap_seconds", "How long streams were not heard.", lambda t: t.gap_s),
+)
+
 
 class StatusCollector(Collector):
     """Metrics of a status; there is no second bookkeeping that could disagree with the file.
@@ -53,9 +59,10 @@ class StatusCollector(Collector):
             family = GaugeMetricFamily(name, text, labels=("site", "device"))
             _fill(family, status, value)
             yield family
-        errors = CounterMetricFamily("forelight_collect_errors", "Polls that gave nothing.", labels=("site", "device"))
-        _fill(errors, status, lambda target: target.errors)
-        yield errors
+        for name, text, counted in _COUNTED:
+            counter = CounterMetricFamily(name, text, labels=("site", "device"))
+            _fill(counter, status, counted)
+            yield counter
         yield from _sweeps(status)
         yield from _spool(status)
 

@@ -33,6 +33,7 @@ community_file = "secret"
 ONE = '[[target]]\ndevice = "leaf01"\naddress = "10.0.0.11"\n'
 SNMP = ONE + '[target.snmp]\ncommunity_env = "A"\n'
 V3 = ONE + '[target.snmp]\nversion = "3"\n'
+GNMI = ONE + 'protocol = "gnmi"\n'
 AUTH = 'user = "u"\nauth_protocol = "sha256"\nauth_env = "A"\n'
 
 
@@ -64,6 +65,18 @@ def test_a_whole_configuration_is_read(tmp_path: Path) -> None:
             "[target.snmp] of leaf01: unknown key 'comunity_env'; the nearest is 'community_env'",
         ),
         (ONE + "[target.gnmi]\nskip_verfy = true\n", "[target.gnmi] of leaf01: unknown key 'skip_verfy'"),
+        (GNMI, "[target] of leaf01: needs a [target.gnmi] section"),
+        (GNMI + '[target.gnmi]\nusername = "u"\n', "username without a password"),
+        (GNMI + '[target.gnmi]\npassword_env = "P"\n', "password_env without a username"),
+        (GNMI + '[target.gnmi]\ntoken_env = "T"\ntoken_file = "t"\n', "needs just one of token_env and token_file"),
+        (
+            GNMI + '[target.gnmi]\nusername = "u"\npassword_env = "P"\ntoken_env = "T"\n',
+            "token_env and username are two ways to say who asks",
+        ),
+        (GNMI + '[target.gnmi]\ninsecure = true\nca_file = "ca"\n', "insecure = true is no TLS at all: ca_file"),
+        (GNMI + "[target.gnmi]\ninsecure = true\nskip_verify = true\n", "skip_verify would do nothing"),
+        (GNMI + '[target.gnmi]\nskip_verify = true\nca_file = "ca"\n', "skip_verify = true verifies nothing"),
+        (GNMI + '[target.gnmi]\ncert_file = "c"\n', "cert_file and key_file belong together"),
         ('[[target]]\ndevice = "leaf01"\n', "[target] of leaf01: address is missing"),
         ("[collect]\ninterval_s = 60\n", "the file: target is missing"),
         (ONE, "[target] of leaf01: needs a [target.snmp] section"),

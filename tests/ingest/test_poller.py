@@ -170,7 +170,8 @@ def test_a_device_that_takes_too_long_is_given_up_at_its_deadline(agent: Callabl
     [
         ({"address": "no.such.host.invalid"}, "cannot resolve"),
         ({"snmp": {"community_env": "NOT_SET_ANYWHERE"}}, "NOT_SET_ANYWHERE"),
-        ({"protocol": "gnmi", "snmp": None}, "gnmi"),
+        ({"protocol": "gnmi", "snmp": None, "gnmi": {"insecure": True}}, "no answer from 127.0.0.1:9"),
+        ({"protocol": "gnmi", "gnmi": {"token_env": "NOT_SET_ANYWHERE"}}, "NOT_SET_ANYWHERE"),
         ({"snmp": {"community": "x", "profile": "entity_senser", "timeout_s": 0.1}}, "no profile 'entity_senser'"),
     ],
 )

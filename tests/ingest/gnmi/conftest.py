@@ -1,0 +1,99 @@
+"""A gNMI server of a made switch, and a collector that asks it."""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from ingest.collect.poller import Poller
+from ingest.config import Collect, Config, GnmiOptions, Target
+from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
+
+sys.path.append(str(Path(__file__).parents[2]))  # the server is a package of its own: see `gnmi_server`
+from gnmi_server.server import Faults, Server, Tree
+from gnmi_server.switch import optics
+
+SAMPLES = Path(__file__).parents[4] / "shared" / "recordings" / "gnmi"
+
+
+@pytest.fixture(name="samples", scope="session")
+def _samples() -> Path:
+    if not SAMPLES.is_dir():
+        pytest.skip("the samples of real devices are not beside the project (../shared/recordings/gnmi)")
+    return SAMPLES
+
+
+@pytest.fixture(name="tree")
+def _tree() -> Any:
+    tree = Tree()
+    optics(tree)
+    return tree
+
+
+@pytest.fixture(name="faults")
+def _faults() -> Any:
+    return Faults()
+
+
+@pytest.fixture(name="server")
+def _server(tree: Any, faults: Any) -> Iterator[Any]:
+    """A server without TLS."""
+    server = Server(tree, faults)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@dataclass
+class Kept:
+    """A sink in memory."""
+
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    commits: int = 0
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        assert rows.schema.equals(table.schema), rows.schema
+        self.commits += 1
+        self.tables.setdefault(table.name, []).append(rows)
+
+    def rows(self, name: str) -> pl.DataFrame:
+        """All rows of a table."""
+        tables = self.tables.get(name, [])
+        found = pl.from_arrow(pa.concat_tables(tables)) if tables else pl.DataFrame()
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    @property
+    def lanes(self) -> pl.DataFrame:
+        return self.rows(LANE_SAMPLES.name)
+
+    @property
+    def ports(self) -> pl.DataFrame:
+        return self.rows(PORT_SAMPLES.name)
+
+
+@pytest.fixture(name="kept")
+def _kept() -> Kept:
+    return Kept()
+
+
+MakePoller = Callable[..., Poller]
+
+
+@pytest.fixture(name="poller")
+def _poller(server: Any, kept: Kept) -> MakePoller:
+    """A collector of the one server; options of `[target.gnmi]` and `interval_s`."""
+
+    def make(*, interval_s: float = 60.0, **options: Any) -> Poller:
+        gnmi = GnmiOptions(**{"insecure": True, **options})
+        target = Target(device="leaf1", address="localhost", port=server.port, protocol="gnmi", gnmi=gnmi)
+        return Poller(Config(collect=Collect(interval_s=interval_s), target=(target,)), kept)
+
+    return make
