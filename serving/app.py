@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from ingest.lake import Lake
 from models.registry import Registry
+from serving import contract
 from serving.access.audit import AuditLog, AuditMiddleware
 from serving.access.auth import OperatorToken, TokenBook
 from serving.access.limits import CallerMiddleware
@@ -105,6 +106,7 @@ def create_app(
     problems.install(app)
     for router in (alarms.router, transceivers.router, links.router, score.router, outcomes.router, health.router):
         app.include_router(router)
+    contract.install(app, open_reads=open_reads)
     return app
 
 

@@ -1,11 +1,12 @@
 """What routes depend on, so that a route's signature reads as a sentence."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, params
 from fastapi.concurrency import run_in_threadpool
 
 from ingest.lake import Lake
@@ -33,6 +34,7 @@ __all__ = [
     "ServicesDep",
     "StoreDep",
     "no_query",
+    "once",
     "operator",
     "reader",
 ]
@@ -140,3 +142,15 @@ async def no_query(request: Request) -> None:
     if unknown := sorted(request.query_params.keys()):
         msg = f"there is no parameter {', '.join(repr(name) for name in unknown)} here"
         raise QueryError(msg)
+
+
+def once(*repeatable: str) -> params.Depends:
+    """A route whose parameters may be given once each, but for some: of two filters, one would be silently dropped."""
+
+    async def given_once(request: Request) -> None:
+        counts = Counter(name for name, _ in request.query_params.multi_items() if name not in repeatable)
+        if twice := sorted(name for name, count in counts.items() if count > 1):
+            msg = f"{', '.join(repr(name) for name in twice)} is given more than once: say one"
+            raise QueryError(msg)
+
+    return params.Depends(given_once)

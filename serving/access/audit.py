@@ -141,7 +141,7 @@ class AuditMiddleware:
 
     def _entry(self, scope: Scope, status: int) -> Entry:
         caller: Caller | None = scope["state"].get("caller")
-        route = getattr(scope.get("route"), "path", "unmatched")
+        route = getattr(scope.get("route"), "path_format", "unmatched")
         return Entry(
             at=self.clock(),
             who="" if caller is None else caller.name,

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from serving.access.idempotency import Answer, KeyHeader, Request
 from serving.alarms import STANDING, AlarmRecord, ScoreRun, Status
-from serving.deps import CallerDep, Services, ServicesDep, no_query, operator, reader
+from serving.deps import CallerDep, Services, ServicesDep, no_query, once, operator, reader
 from serving.errors import NodeNotFoundError, NoScoresError, ProblemError
 from serving.hot import Kept, hot_route, telling
 from serving.snapshot import Snapshot
@@ -48,7 +48,7 @@ _CHANGE: Final = [Depends(operator), Depends(no_query)]
 _REFUSALS: Final = problem_responses(401, 403, 404, 409, 412, 422, 429, 503)
 
 
-@router.get("/v1/alarms", dependencies=_READ, responses=problem_responses(401, 404, 422, 429, 503))
+@router.get("/v1/alarms", dependencies=[*_READ, once("status")], responses=problem_responses(401, 404, 422, 429, 503))
 async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesDep) -> Alarms:
     """Alarms, the newest first, in any state unless `status` says which.
 
@@ -75,7 +75,7 @@ async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesD
 
 
 @_hot.get(
-    "/v1/alarms/{alarm_id}",
+    "/v1/alarms/{alarm_id:path}",
     dependencies=[*_READ, Depends(no_query)],
     response_model=AlarmAnswer,
     responses=problem_responses(401, 404, 422, 429, 503) | {304: {"description": "The alarm is as it was."}},
@@ -140,25 +140,25 @@ async def _asked(
 _AskedDep = Annotated[_Asked, Depends(_asked)]
 
 
-@router.post("/v1/alarms/{alarm_id}/ack", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+@router.post("/v1/alarms/{alarm_id:path}/ack", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
 async def acknowledge(alarm_id: _Id, body: Reason, asked: _AskedDep) -> Response:
     """Somebody has seen it; asking twice changes nothing more."""
     return await asked.step(alarm_id, Status.ACKED, body)
 
 
-@router.post("/v1/alarms/{alarm_id}/suppress", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+@router.post("/v1/alarms/{alarm_id:path}/suppress", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
 async def suppress(alarm_id: _Id, body: Suppression, asked: _AskedDep) -> Response:
     """It is to be left alone for a while; then it opens again by itself. A later end may be set by asking again."""
     return await asked.step(alarm_id, Status.SUPPRESSED, body, body.end(asked.services.clock()))
 
 
-@router.post("/v1/alarms/{alarm_id}/reopen", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+@router.post("/v1/alarms/{alarm_id:path}/reopen", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
 async def reopen(alarm_id: _Id, body: Reason, asked: _AskedDep) -> Response:
     """It is suppressed no longer."""
     return await asked.step(alarm_id, Status.OPEN, body)
 
 
-@router.post("/v1/alarms/{alarm_id}/clear", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
+@router.post("/v1/alarms/{alarm_id:path}/clear", dependencies=_CHANGE, response_model=Alarm, responses=_REFUSALS)
 async def clear(alarm_id: _Id, body: Reason, asked: _AskedDep) -> Response:
     """It no longer holds; asking twice changes nothing more."""
     return await asked.step(alarm_id, Status.CLEARED, body)

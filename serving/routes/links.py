@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.concurrency import run_in_threadpool
 
 from ingest.schema import FailureType
-from serving.deps import CallerDep, KnownDep, ReportedDep, ServicesDep, no_query, operator, reader
+from serving.deps import CallerDep, KnownDep, ReportedDep, ServicesDep, no_query, once, operator, reader
 from serving.drains.desk import Known
 from serving.drains.fabric import Port
 from serving.drains.records import DrainState
@@ -41,9 +41,10 @@ async def _port(device: _Device, interface: _Interface, query: Annotated[SiteQue
 
 _Port = Annotated[Port, Depends(_port)]
 _OPERATE: Final = [Depends(operator)]
+_READ: Final = [Depends(reader), once()]
 
 
-@router.get(f"{_PATH}/decision", dependencies=[Depends(reader)], responses=problem_responses(401, 404, 422, 429, 503))
+@router.get(f"{_PATH}/decision", dependencies=_READ, responses=problem_responses(401, 404, 422, 429, 503))
 async def get_decision(port: _Port, known: KnownDep, services: ServicesDep) -> DecisionAnswer:
     """What is advised for the link at a port, and why; it reserves nothing."""
     standing = await run_in_threadpool(services.desk.store.standing)
@@ -56,7 +57,9 @@ async def get_decision(port: _Port, known: KnownDep, services: ServicesDep) -> D
     return DecisionAnswer.of(judged, port, scored_at=run.at, version=run.model_version, seen=seen)
 
 
-@router.post(f"{_PATH}/lease", dependencies=_OPERATE, responses=problem_responses(401, 403, 404, 422, 429, 503))
+@router.post(
+    f"{_PATH}/lease", dependencies=[*_OPERATE, once()], responses=problem_responses(401, 403, 404, 422, 429, 503)
+)
 async def lease(
     port: _Port,
     body: LeaseRequest,
@@ -69,7 +72,9 @@ async def lease(
     return LeaseAnswer.of(answer)
 
 
-@router.post(f"{_PATH}/drained", dependencies=_OPERATE, responses=problem_responses(401, 403, 404, 422, 429, 503))
+@router.post(
+    f"{_PATH}/drained", dependencies=[*_OPERATE, once()], responses=problem_responses(401, 403, 404, 422, 429, 503)
+)
 async def drained(
     port: _Port,
     body: Report,
@@ -81,7 +86,9 @@ async def drained(
     return DrainAnswer.of(await run_in_threadpool(services.desk.drained, known, port, caller.name, body.reason))
 
 
-@router.post(f"{_PATH}/undrained", dependencies=_OPERATE, responses=problem_responses(401, 403, 404, 422, 429, 503))
+@router.post(
+    f"{_PATH}/undrained", dependencies=[*_OPERATE, once()], responses=problem_responses(401, 403, 404, 422, 429, 503)
+)
 async def undrained(
     port: _Port,
     body: Undrained,
@@ -94,7 +101,9 @@ async def undrained(
     return DrainAnswer.of(await run_in_threadpool(desk.undrained, known, port, caller.name, body.reason, body.actions))
 
 
-@router.post(f"{_PATH}/verified", dependencies=_OPERATE, responses=problem_responses(401, 403, 404, 422, 429, 503))
+@router.post(
+    f"{_PATH}/verified", dependencies=[*_OPERATE, once()], responses=problem_responses(401, 403, 404, 422, 429, 503)
+)
 async def verified(
     port: _Port,
     body: Report,
@@ -116,7 +125,7 @@ async def release(drain_id: Annotated[Name, Path()], services: ServicesDep, call
     return DrainAnswer.of(await run_in_threadpool(services.desk.release, drain_id, caller.name))
 
 
-@router.get("/v1/decisions", dependencies=[Depends(reader)], responses=problem_responses(401, 422, 429, 503))
+@router.get("/v1/decisions", dependencies=_READ, responses=problem_responses(401, 422, 429, 503))
 async def list_decisions(query: Annotated[LogQuery, Query()], services: ServicesDep) -> LogAnswer:
     """What was advised, granted, refused and reported, the newest first; also what was not done."""
     log = services.desk.store.log

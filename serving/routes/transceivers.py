@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from ingest.schema import FailureType
 from models.actions import expected_cost_h, ranked
 from serving.alarms import AlarmRecord, ScoreRun
-from serving.deps import FreshSnapshotDep, Services, ServicesDep, reader
+from serving.deps import FreshSnapshotDep, Services, ServicesDep, once, reader
 from serving.errors import TransceiverNotFoundError
 from serving.hot import Kept, hot_route, telling
 from serving.series import read_series
@@ -66,7 +66,7 @@ _READERS: Final = asyncio.Semaphore(2)  # of the lake at once: each may read a d
 
 @_series.get(
     "/v1/transceivers/{device}/{interface:path}/series",
-    dependencies=[Depends(reader)],
+    dependencies=[Depends(reader), once("columns")],
     responses=problem_responses(401, 422, 429, 503),
 )
 async def get_series(
@@ -84,7 +84,7 @@ async def get_series(
 
 @_latest.get(
     "/v1/transceivers/{device}/{interface:path}",
-    dependencies=[Depends(reader)],
+    dependencies=[Depends(reader), once()],
     responses=problem_responses(401, 404, 422, 429, 503),
 )
 async def get_transceiver(

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from features.pipeline import FeaturePipeline
 from models.day_one import VERSION
+from serving.access.auth import OperatorToken
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.app import create_app
 from serving.migrate import head_revision
@@ -225,6 +226,55 @@ class TestContract:
                 assert {"401", "422", "429", "503"} <= set(refusals), path
                 assert {"application/problem+json"} == {media for content in refusals.values() for media in content}
         assert spec["components"]["schemas"]["Alarm"]["examples"]
+
+    def test_each_route_says_which_token_it_wants(self, client: TestClient) -> None:
+        spec = client.get("/openapi.json").json()
+
+        assert ("http", "bearer") == tuple(
+            spec["components"]["securitySchemes"]["token"][k] for k in ("type", "scheme")
+        )
+        for path, methods in spec["paths"].items():
+            for method, operation in methods.items():
+                changes = method != "get" and path != "/v1/score"
+                wanted = [{"token": ["operate"]}] if changes else [{"token": ["read"]}, {}]
+                assert (wanted if path.startswith("/v1/") else []) == operation["security"], (method, path)
+
+    def test_what_the_contract_says_of_tokens_is_so(self, store: AlarmStore, settings: Settings, now: datetime) -> None:
+        """Where reading is not open, whoever has no token is refused at just those routes that name one."""
+        app = create_app(settings, store, token=OperatorToken.of("t" * 32), open_reads=False, clock=lambda: now)
+        with TestClient(app, raise_server_exceptions=False) as client:
+            spec = client.get("/openapi.json").json()
+            for path, methods in spec["paths"].items():
+                for method, operation in methods.items():
+                    answer = client.request(method, path.replace("{", "").replace("}", ""), json={})
+                    assert (401 == answer.status_code) == bool(operation["security"]), (method, path, answer.text)
+                    assert {} not in operation["security"]
+
+    def test_a_parameter_that_is_given_twice_is_refused_where_one_of_them_would_be_dropped(
+        self, client: TestClient, score: Score
+    ) -> None:
+        score()
+        spec = client.get("/openapi.json").json()
+        values = {"integer": "1", "number": "0.5"}
+        asked = 0
+        for path, methods in spec["paths"].items():
+            for each in methods.get("get", {}).get("parameters", ()):
+                kinds = [kind.get("type") for kind in each["schema"].get("anyOf", [each["schema"]])]
+                if each["in"] == "query" and "array" not in kinds:
+                    pair = f"{each['name']}={values.get(str(kinds[0]), 'x')}"
+                    answer = client.get(f"{path.replace('{', '').replace('}', '')}?{pair}&{pair}")
+                    assert 422 == answer.status_code, (path, pair, answer.text)
+                    asked += 1
+        assert asked > 15
+        assert 200 == client.get("/v1/alarms?status=open&status=acked").status_code
+        twice = client.get("/v1/alarms?device=leaf01&device=leaf02").json()
+        assert "'device' is given more than once: say one" == twice["detail"]
+
+    @pytest.mark.parametrize("alarm", ["no/such", "no%2Fsuch", "a/ack", "a//b"])
+    def test_an_alarm_whose_name_holds_a_slash_is_not_found_like_any(self, client: TestClient, alarm: str) -> None:
+        answers = [client.get(f"/v1/alarms/{alarm}")]
+
+        assert [(404, "urn:forelight:problem:alarm-not-found")] == [(a.status_code, a.json()["type"]) for a in answers]
 
     def test_an_application_with_its_own_store_migrates_it(self, tmp_path: Path) -> None:
         settings = Settings.from_env({"FORELIGHT_HOME": str(tmp_path / "home")})
