@@ -14,7 +14,7 @@ OLD := forelight needs Python 3.11 or newer; install it, or name it: make PYTHON
 NO_VENV := forelight needs the Debian package python3-venv (apt-get install python3-venv), or uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo serve test check lint types fix lock bench clean
+.PHONY: help setup install demo serve test check lint types fix lock audit bench clean
 
 help: ## list these commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 15
@@ -49,6 +49,9 @@ bench: .venv/dev.stamp ## run each script of benchmarks/
 lock: .venv/dev.stamp ## lock the dependencies anew, with hashes (ARGS=--upgrade: newest versions)
 	@$(UV) $(COMPILE) --extra postgres --extra dask --extra kubernetes --extra nvsentinel --group dev -o deploy/requirements-dev.txt $(ARGS)
 	@$(UV) $(COMPILE) -c deploy/requirements-dev.txt -o deploy/requirements.txt
+
+audit: .venv/dev.stamp ## known vulnerabilities of what is locked; where they cannot be looked up, the locks alone
+	@PATH="$(BIN):$$PATH" $(BIN)/python .ci/audit.py $(ARGS)
 
 clean: ## remove the environment and all caches, not the data below .forelight
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist
