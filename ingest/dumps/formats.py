@@ -3,7 +3,21 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ingest.dumps import ethtool_module, ethtool_stats, mlxlink, sonic_db, sonic_fec, sonic_hgetall, sonic_show
+from ingest.dumps import (
+    eos,
+    ethtool_module,
+    ethtool_stats,
+    ibdiagnet,
+    ibnetdiscover,
+    mlxlink,
+    nxos,
+    prometheus,
+    sonic_db,
+    sonic_fec,
+    sonic_hgetall,
+    sonic_show,
+    ufm,
+)
 from ingest.dumps.format import JsonFormat, Said, TextFormat
 from ingest.dumps.source import Document, Dump
 from ingest.errors import ExportError
@@ -12,10 +26,14 @@ __all__ = ["FORMATS", "Found", "detect"]
 
 _TEXT: Final[tuple[TextFormat, ...]] = (
     ethtool_stats.TEXT,
+    ibdiagnet.TEXT,
+    ibnetdiscover.TEXT,
+    ufm.TEXT,
     sonic_fec.TEXT,
     sonic_hgetall.TEXT,
     sonic_show.TEXT,
     mlxlink.TEXT,
+    prometheus.TEXT,
     ethtool_module.TEXT,  # the eeprom of SONiC's commands has the same names in it
 )
 _JSON: Final[tuple[JsonFormat, ...]] = (
@@ -23,6 +41,8 @@ _JSON: Final[tuple[JsonFormat, ...]] = (
     ethtool_stats.JSON,
     mlxlink.JSON,
     sonic_db.JSON,
+    nxos.JSON,
+    eos.JSON,
 )
 FORMATS: Final = tuple(sorted([text.name for text in _TEXT] + [known.name for known in _JSON]))
 """Their names, as `forelight import --json` tells them."""

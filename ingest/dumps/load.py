@@ -4,7 +4,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -13,20 +13,21 @@ import polars as pl
 import pyarrow as pa
 
 from ingest.dumps.formats import detect
+from ingest.dumps.join import with_known
+from ingest.dumps.links import link_rows
 from ingest.dumps.modules import module_rows
 from ingest.dumps.names import Given
 from ingest.dumps.reading import Cable, Reading
 from ingest.dumps.rows import Judged, rows_of, tables_of
 from ingest.dumps.source import Dump
 from ingest.errors import ExportError
-from ingest.exports.records import add_new
 from ingest.lake import Lake
 from ingest.quarantine import Finding, Kind, Quarantine
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES
 
 __all__ = ["DumpFile", "DumpReport", "import_dumps"]
 
-_MOST_READINGS: Final = 100_000  # held at a time: files of one moment tell of the same ports
+_MOST_READINGS: Final = 10_000  # held at a time, and written as one commit
 _PORT: Final = ["site", "device", "interface"]
 _FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _END: Final = datetime(2100, 1, 1, tzinfo=UTC)
@@ -174,7 +175,7 @@ class _Import:
         file.formats = found.names
         for said in found.read():
             if isinstance(said, Cable):
-                file.cables += self._cable(said)
+                file.cables += self._cable(said, given)
             elif not said.empty:
                 file.readings += self._reading(said, dump, given)
         if not file.readings and not file.cables:
@@ -197,7 +198,9 @@ class _Import:
             self._flush()
         return 1
 
-    def _cable(self, cable: Cable) -> int:
+    def _cable(self, cable: Cable, given: Given) -> int:
+        if cable.time is None and given.at is not None:
+            cable = replace(cable, time=given.at)
         ends = (cable.a, cable.z) if cable.a <= cable.z else (cable.z, cable.a)
         if cable.a == cable.z:
             return 0
@@ -210,6 +213,11 @@ class _Import:
         readings = list(self._held.values())
         judged = rows_of(readings, site=self._given.site)
         self._refused(judged)
+        judged = replace(
+            judged,
+            lanes=with_known(self._lake, LANE_SAMPLES, judged.lanes),
+            ports=with_known(self._lake, PORT_SAMPLES, judged.ports),
+        )
         lanes, ports = tables_of(judged)
         if readings:
             self.report.lane_samples += self._lake.append(LANE_SAMPLES, lanes)
@@ -242,26 +250,13 @@ class _Import:
             self.report.modules += self._lake.append(MODULES, table)
 
     def _links(self) -> None:
-        site = self._given.site
-        rows = [
-            {
-                "a_site": site,
-                "a_device": a[0],
-                "a_interface": a[1],
-                "z_site": site,
-                "z_device": z[0],
-                "z_interface": z[1],
-                "kind": cable.kind,
-                "cable_id": cable.cable_id,
-                "source": "file",
-            }
-            for (a, z), cable in self._cables.items()
-        ]
+        if not self._cables:
+            return
+        known = self._lake.latest(LINKS).collect().iter_rows(named=True)
+        rows = link_rows(self._cables, known, self._given.site, self._now)
         if rows:
-            schema = pa.schema([column for column in LINKS.schema if column.name != "received_at"])
-            frame = pl.from_arrow(pa.Table.from_pylist(rows, schema=schema))
-            assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table becomes a frame, not a series
-            self.report.links = add_new(self._lake, LINKS, frame, self._now)
+            table = pa.Table.from_pylist([row | {"received_at": self._now} for row in rows], schema=LINKS.schema)
+            self.report.links = self._lake.append(LINKS, table)
 
 
 def _time(reading: Reading) -> datetime:

@@ -116,13 +116,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A link between two ports, as a discovery of the fabric saw it."""
+    """A link between two ports, as a discovery of the fabric saw it; `time` is None where the file does not say."""
 
     line: int
     a: Port
     z: Port
     kind: str | None = None
     cable_id: str | None = None
+    time: datetime | None = None
 
 
 NOTHING: Final = frozenset(

@@ -103,3 +103,13 @@ def test_module_and_statistics_of_one_moment_share_their_rows(take: Take, rows: 
     port = next(row for row in rows(PORT_SAMPLES) if row["interface"] == "enp65s0f0np0")
     assert (3, "LM0000017") == (port["crc_errors"], port["serial"])
     assert pytest.approx(3.2871) == port["voltage_v"]
+
+
+def test_files_of_one_moment_share_their_rows_in_two_imports_too(take: Take, rows: Rows) -> None:
+    """Of equal keys the latest row is read: it holds what both files say."""
+    take("ethtool_statistics.txt")
+    take("ethtool_module.txt")
+
+    port = next(row for row in rows(PORT_SAMPLES) if row["interface"] == "enp65s0f0np0")
+    assert (3, "LM0000017") == (port["crc_errors"], port["serial"])
+    assert 38.52 == pytest.approx(port["temperature_c"])
