@@ -7,7 +7,7 @@ Times are microseconds in UTC. Every writer casts to these Arrow schemas.
 
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -89,6 +89,10 @@ class Table:
     key: tuple[str, ...]
     time: str | None = None
     history: bool = False
+
+    def of(self, rows: list[dict[str, Any]]) -> pa.Table:
+        """Rows as an Arrow table in this schema; what a row does not have is null."""
+        return pa.Table.from_pylist(rows, schema=self.schema)
 
 
 def _schema(*fields: tuple[str, pa.DataType], required: tuple[str, ...]) -> pa.Schema:

@@ -27,8 +27,9 @@ from serving.drains.sight import LatestSight
 from serving.drains.store import DrainStore
 from serving.errors import ProblemError
 from serving.metrics import Metrics, MetricsMiddleware
-from serving.middleware import BodyLimitMiddleware, SecurityHeadersMiddleware
-from serving.routes import alarms, health, links, outcomes, score, transceivers
+from serving.middleware import BodyLimitMiddleware, InflateMiddleware, SecurityHeadersMiddleware
+from serving.routes import alarms, health, links, outcomes, samples, score, transceivers
+from serving.samples.intake import Intake
 from serving.scoring.champion import Champion, Scorer
 from serving.settings import Settings
 from serving.snapshot import LatestScores
@@ -41,6 +42,7 @@ __all__ = ["create_app"]
 _SWEEP_EVERY_S: Final = 10.0
 _log: Final = logging.getLogger(__name__)
 _SCORE_BYTES: Final = 16_000_000  # 200,000 readings
+_SAMPLES_BYTES: Final = 8_000_000  # 2,000 readings of eight lanes, inflated
 _BODY_BYTES: Final = 65_536  # a reason is 500 characters; nothing larger is asked for yet
 _ABOUT: Final = (
     "Which optical transceivers will fail, and how, about a day ahead. "
@@ -75,6 +77,7 @@ def create_app(
         ending = asyncio.Event()
         sweeper = asyncio.create_task(_sweep(store, settings.alarm_ttl_s, clock, ending))
         yield
+        await run_in_threadpool(intake.close)
         ending.set()
         await sweeper  # what it has begun it ends: its connection goes back to the store
         if own:
@@ -93,19 +96,22 @@ def create_app(
     desk = Desk(DrainStore(store.engine, clock=clock), config, settings.no_act_share)
     sight = LatestSight(lake, config.guard, clock)
     scores = LatestScores(store, lake)
+    intake = Intake(lake, settings.home / "spool-samples", settings.home / "quarantine", clock)
     champion = Champion(lambda: Registry(settings.tracking_uri, settings.artifact_root))
     app.state.services = Services(
-        settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, Scorer(champion)
+        settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, Scorer(champion), intake
     )
     app.state.metrics = Metrics(store, clock)
-    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger={"/v1/score": _SCORE_BYTES})
+    app.add_middleware(InflateMiddleware, limits={"/v1/samples": _SAMPLES_BYTES})
+    larger = {"/v1/score": _SCORE_BYTES, "/v1/samples": _SAMPLES_BYTES}
+    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger=larger)
     app.add_middleware(CallerMiddleware, book=book, per_s=settings.rate_per_s)
     app.add_middleware(AuditMiddleware, log=AuditLog(store.engine), clock=clock)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
     problems.install(app)
-    for router in (alarms.router, transceivers.router, links.router, score.router, outcomes.router, health.router):
-        app.include_router(router)
+    for routes in (alarms, transceivers, links, score, outcomes, samples, health):
+        app.include_router(routes.router)
     contract.install(app, open_reads=open_reads)
     return app
 

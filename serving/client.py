@@ -32,6 +32,7 @@ from serving.errors import ServingError
 from serving.wire.alarms import Alarm, AlarmAnswer, Alarms
 from serving.wire.models import ModelCard, Models, Version
 from serving.wire.outcomes import Repair, Taken, Ticket
+from serving.wire.samples import SampleRequest, SamplesTaken
 from serving.wire.scores import ScoreAnswer, ScoreRequest
 from serving.wire.transceivers import Transceiver, TransceiverSeries
 
@@ -145,6 +146,12 @@ class Client:
     def score(self, request: ScoreRequest) -> ScoreAnswer:
         """Risks of modules that the lake does not know."""
         return self._post(ScoreAnswer, "/v1/score", request)
+
+    def push(self, request: SampleRequest, *, key: str | None = None) -> SamplesTaken:
+        """Readings of a host's own ports; durably kept when this returns. The same again is taken once."""
+        headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
+        text = request.model_dump_json(exclude_unset=True)
+        return SamplesTaken.model_validate_json(self._ask("POST", "/v1/samples", content=text, headers=headers).content)
 
     def models(self) -> Models:
         """Registered versions."""

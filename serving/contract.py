@@ -8,18 +8,20 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 
 from serving.access.tokens import Scope
-from serving.deps import operator, reader
+from serving.deps import ingester, operator, reader
 
 __all__ = ["install"]
 
 _SCHEME: Final = "token"
+_ASKED: Final = {Scope.OPERATE: operator, Scope.INGEST: ingester, Scope.READ: reader}
 _SAID: Final = {
     "type": "http",
     "scheme": "bearer",
     "bearerFormat": "flt_…",
     "description": (
         "A token that `forelight token create NAME --scope read|operate|admin` printed. A scope allows what those "
-        "before it do: `read` every GET, `operate` changes, too. Routes name the scope that they need."
+        "before it do: `read` every GET, `operate` changes, too; `ingest` only pushes samples. Routes name the scope "
+        "that they need."
     ),
 }
 
@@ -57,7 +59,7 @@ def _needs(app: FastAPI) -> Iterator[tuple[str, str, Scope | None]]:
     for route in iter_route_contexts(app.routes):
         if route.include_in_schema and route.dependant is not None and route.path_format is not None:
             asked = {dependant.call for dependant in _all(route.dependant)}
-            scope = Scope.OPERATE if operator in asked else Scope.READ if reader in asked else None
+            scope = next((scope for scope, call in _ASKED.items() if call in asked), None)
             yield from ((route.path_format, method.lower(), scope) for method in sorted(route.methods or ()))
 
 

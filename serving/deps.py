@@ -18,6 +18,8 @@ from serving.drains.desk import Desk, Known
 from serving.drains.sight import LatestSight
 from serving.errors import QueryError
 from serving.hot import Answers
+from serving.samples.intake import Intake
+from serving.samples.sent import Hosts, Sent
 from serving.scoring.champion import Champion, Scorer
 from serving.settings import Settings
 from serving.snapshot import LatestScores, Snapshot
@@ -33,6 +35,7 @@ __all__ = [
     "Services",
     "ServicesDep",
     "StoreDep",
+    "ingester",
     "no_query",
     "once",
     "operator",
@@ -51,7 +54,10 @@ class Services:
         sight: the fabric and the state of its links.
         champion: the model in memory.
         scorer: scores what the lake does not know with it.
+        intake: keeps samples that hosts push.
         answers: what was told before and may be still true.
+        sent: samples that came lately.
+        hosts: how often each may send.
     """
 
     settings: Settings
@@ -65,7 +71,10 @@ class Services:
     sight: LatestSight
     champion: Champion
     scorer: Scorer
+    intake: Intake
     answers: Answers = field(default_factory=Answers)
+    sent: Sent = field(default_factory=Sent)
+    hosts: Hosts = field(default_factory=Hosts)
 
     def fresh(self, run: ScoreRun | None) -> ScoreRun:
         """The run, or an error where it is none to act on."""
@@ -132,6 +141,11 @@ async def operator(request: Request, services: ServicesDep) -> Caller:
     """Only who may change things goes on; that, and who did not, is noted in the audit log."""
     audited(request.state)
     return await allow(request.state.caller, Scope.OPERATE, services.book)
+
+
+async def ingester(request: Request, services: ServicesDep) -> Caller:
+    """Only who may push samples goes on; that comes every minute from every host, so it is not in the audit log."""
+    return await allow(request.state.caller, Scope.INGEST, services.book)
 
 
 CallerDep = Annotated[Caller, Depends(operator)]

@@ -48,6 +48,7 @@ __all__ = [
     "DrainNotFoundError",
     "FabricUnavailableError",
     "FailedError",
+    "HostRateError",
     "IdempotencyError",
     "LeaseOwnerError",
     "LetterError",
@@ -65,6 +66,7 @@ __all__ = [
     "RateLimitError",
     "RefusedError",
     "RunOrderError",
+    "SamplesUnavailableError",
     "ScopeError",
     "ScoresUnavailableError",
     "ServingError",
@@ -224,6 +226,19 @@ class RateLimitError(ProblemError):
     """Somebody asks more often than one caller may."""
 
     status, kind, title = 429, "rate-limited", "Too many requests"
+
+
+class HostRateError(RateLimitError):
+    """A host sends more often than one may, whoever's token it has."""
+
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "5"}
+
+
+class SamplesUnavailableError(ProblemError):
+    """Samples cannot be kept durably, so they are not acknowledged."""
+
+    status, kind, title = 503, "samples-unavailable", "Samples cannot be kept"
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "30"}
 
 
 class CursorError(ProblemError):

@@ -1,12 +1,13 @@
 """What stands around every request: headers on its answer, a limit on its body."""
 
+import zlib
 from collections.abc import Mapping
 from typing import Final
 
 from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["SECURITY_HEADERS", "BodyLimitMiddleware", "SecurityHeadersMiddleware"]
+__all__ = ["SECURITY_HEADERS", "BodyLimitMiddleware", "InflateMiddleware", "SecurityHeadersMiddleware"]
 
 SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
@@ -74,3 +75,61 @@ class BodyLimitMiddleware:
             return message
 
         await self.app(scope, counting, send)
+
+
+_GZIP: Final = 31  # zlib's window bits for gzip with its header and check sum
+
+
+class InflateMiddleware:
+    """Inflates a body that comes as gzip, on some paths, up to a bound; other encodings are refused there.
+
+    Args:
+        app: what answers.
+        limits: by path, what a body may be, inflated.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Mapping[str, int]) -> None:
+        self.app = app
+        self.limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with a receiver that inflates.
+
+        Raises:
+            HTTPException: 400, 413 or 415, inside the application, which makes a problem of it.
+        """
+        limit = self.limits.get(scope.get("path", "")) if scope["type"] == "http" else None
+        encoding = b""
+        if limit is not None:
+            encoding = dict(scope["headers"]).get(b"content-encoding", b"").strip().lower()
+        if limit is None or encoding in (b"", b"identity"):
+            await self.app(scope, receive, send)
+            return
+        inflate = zlib.decompressobj(_GZIP)
+        total = 0
+
+        async def inflating() -> Message:
+            nonlocal total
+            if encoding != b"gzip":
+                raise HTTPException(415, "a body is gzip or not encoded at all")
+            message = await receive()
+            if message["type"] != "http.request":
+                return message
+            data, more = _inflated(inflate, message.get("body", b""), limit - total), message.get("more_body", False)
+            total += len(data)
+            if not more and not inflate.eof:
+                raise HTTPException(400, "the body is no whole gzip")
+            return {"type": "http.request", "body": data, "more_body": more}
+
+        await self.app(scope, inflating, send)
+
+
+def _inflated(inflate: "zlib._Decompress", body: bytes, room: int) -> bytes:
+    """The next part of a body, of which there is never more in memory than there may be."""
+    try:
+        data = inflate.decompress(body, room + 1)
+    except zlib.error:
+        raise HTTPException(400, "the body is no gzip") from None
+    if len(data) > room:
+        raise HTTPException(413, "an inflated body is too large")
+    return data

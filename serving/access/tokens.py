@@ -26,18 +26,23 @@ BOOTSTRAP: Final = "bootstrap"
 
 
 class Scope(StrEnum):
-    """What a token allows; each scope allows what those before it do."""
+    """What a token allows; each scope allows what those before it do, and `ingest` nothing but to push samples."""
 
     READ = "read"
     OPERATE = "operate"
     ADMIN = "admin"
+    INGEST = "ingest"
 
     def allows(self, needed: "Scope") -> bool:
         """Whether whoever has this scope may do what needs another.
 
         >>> Scope.OPERATE.allows(Scope.READ), Scope.OPERATE.allows(Scope.ADMIN)
         (True, False)
+        >>> Scope.OPERATE.allows(Scope.INGEST), Scope.INGEST.allows(Scope.READ), Scope.READ.allows(Scope.INGEST)
+        (True, False, False)
         """
+        if Scope.INGEST in (self, needed):
+            return self in (needed, Scope.OPERATE, Scope.ADMIN)
         order = list(Scope)
         return order.index(self) >= order.index(needed)
 

@@ -9,7 +9,7 @@ from serving.cli.options import Json, utc_time
 
 __all__ = ["audit", "token"]
 
-_Scope = Literal["read", "operate", "admin"]
+_Scope = Literal["read", "operate", "admin", "ingest"]
 
 token = typer.Typer(help="API tokens: create, list, revoke.", no_args_is_help=True)
 audit = typer.Typer(help="The audit log: who changed what, when, and how it ended.", no_args_is_help=True)
@@ -18,7 +18,9 @@ audit = typer.Typer(help="The audit log: who changed what, when, and how it ende
 @token.command("create")
 def token_create(
     name: Annotated[str, typer.Argument(help="Whoever will use it; changes are noted under it.")],
-    scope: Annotated[_Scope, typer.Option(help="Each allows what those before it do.")] = "read",
+    scope: Annotated[
+        _Scope, typer.Option(help="Each allows what those before it do; ingest: to push samples, and nothing else.")
+    ] = "read",
     days: Annotated[int, typer.Option(min=0, max=3650, help="Expires after so many; 0: never.")] = 365,
     json: Json = False,
 ) -> None:

@@ -236,7 +236,8 @@ class TestContract:
         for path, methods in spec["paths"].items():
             for method, operation in methods.items():
                 changes = method != "get" and path != "/v1/score"
-                wanted = [{"token": ["operate"]}] if changes else [{"token": ["read"]}, {}]
+                scope = "ingest" if path == "/v1/samples" else "operate"
+                wanted = [{"token": [scope]}] if changes else [{"token": ["read"]}, {}]
                 assert (wanted if path.startswith("/v1/") else []) == operation["security"], (method, path)
 
     def test_what_the_contract_says_of_tokens_is_so(self, store: AlarmStore, settings: Settings, now: datetime) -> None:

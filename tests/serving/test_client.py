@@ -21,7 +21,10 @@ from serving.client import Client, ServiceError
 from serving.settings import Settings
 from serving.store import AlarmStore
 from serving.wire.outcomes import Repair, Ticket
+from serving.wire.samples import SampleRequest
 from serving.wire.scores import ScoreRequest
+
+SAMPLES = {"device": "a", "readings": [{"interface": "b", "time": "2026-11-29T12:00:00Z"}]}
 
 TOKEN = "correct horse battery staple"
 
@@ -146,6 +149,7 @@ def test_the_client_knows_every_path_of_the_contract(settings: Settings) -> None
         lambda: client.release("x"),
         client.decisions,
         client.models,
+        lambda: client.push(SampleRequest.model_validate(SAMPLES)),
     ):
         with pytest.raises(ServiceError):
             ask()

@@ -1,0 +1,1 @@
+"""Samples that hosts push: checked, gathered, and acknowledged when they are durably kept."""
