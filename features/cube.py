@@ -16,14 +16,14 @@ from features import counter_kernels
 from features.day_cube import Days, dense_days, no_days, swaps
 from features.day_maker import DAY_KERNEL, MADE_AFTER
 from features.day_tables import LANE_DAYS, PORT_DAYS
-from features.dense import PORT, Placed, arrange, placed
+from features.dense import PORT, Grid, arrange, placed
 from features.tile_maker import KERNEL
 from features.tile_tables import COUNTERS, LANE_TILES, PORT_TILES
 from ingest.lake import Lake
 from ingest.lake.delta import DataFile
 from ingest.schema import Table
 
-__all__ = ["CARRY_H", "HOUR", "PORT", "Cube", "LakeTiles", "hour_index"]
+__all__ = ["CARRY_H", "HOUR", "LANE_COLUMNS", "PORT", "Cube", "LakeTiles", "hour_index", "port_states"]
 
 HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 CARRY_H: Final = 48
 """A counter's last reading serves so many hours across a gap."""
 
-_LANE_COLUMNS: Final = ("tx_mean", "rx_mean", "rx_min", "bias_mean", "ber_mean", "rx_dark", "rows")
+LANE_COLUMNS: Final = ("tx_mean", "rx_mean", "rx_min", "bias_mean", "ber_mean", "rx_dark", "rows")
 _PORT_COLUMNS: Final = (
     *("temp_mean", "volt_mean", "volt_min", "pber_mean"),
     *("rows", "down", "admin_down", "los", "fault", "last_s"),
@@ -75,6 +75,11 @@ class Cube:
     def port_of(self) -> dict[tuple[str, str, str], int]:
         """Row of each port by its name."""
         return {(str(s), str(d), str(i)): p for p, (s, d, i) in enumerate(self.ports.iter_rows())}
+
+    @cached_property
+    def device(self) -> Ints:
+        """Shape (ports,): number of each port's device, ascending as the ports are sorted."""
+        return self.ports.select("site", "device").to_struct().rank("dense").cast(pl.Int64).to_numpy()
 
     @cached_property
     def newest_s(self) -> NDArray[np.float64]:
@@ -135,7 +140,7 @@ class LakeTiles:
         first_day = since
         if days is not None:
             since, first_day = _midnight(since), _midnight(at[0]) - _DAY * days
-        lanes = self._read(LANE_TILES, since, until, _LANE_COLUMNS)
+        lanes = self._read(LANE_TILES, since, until, LANE_COLUMNS)
         ports = self._read(PORT_TILES, since - HOUR * CARRY_H, until, (*_PORT_COLUMNS, *_COUNTER_COLUMNS, "serial"))
         tables = [lanes, ports]
         if days is not None:
@@ -231,14 +236,14 @@ def _cube(since: datetime, first_day: datetime, until: datetime, tables: list[pl
         start,
         names.ports,
         names.lane_port,
-        {c: of_lanes.dense(c) for c in _LANE_COLUMNS},
-        {name: np.ascontiguousarray(values[:, before:]) for name, values in _states(of_ports).items()},
+        {c: of_lanes.dense(c) for c in LANE_COLUMNS},
+        {name: np.ascontiguousarray(values[:, before:]) for name, values in port_states(of_ports).items()},
         np.ascontiguousarray(of_ports.codes("serial")[:, before:]),
         whole,
     )
 
 
-def _states(ports: Placed) -> dict[str, Floats]:
+def port_states(ports: Grid) -> dict[str, Floats]:
     """Port columns as dense arrays. Counters are read in float64: a step of a counter at 1e12 is lost in float32."""
     states = {c: ports.dense(c) for c in _PORT_COLUMNS}
     for counter in COUNTERS:

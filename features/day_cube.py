@@ -13,13 +13,13 @@ from features.day_tables import COUNTER_ENDS, DAY_STATS, LANE_DAY_GAUGES, PORT_D
 from features.dense import Arranged, Placed, placed
 from features.tile_tables import COUNTERS
 
-__all__ = ["Days", "dense_days", "no_days", "swaps"]
+__all__ = ["CARRY_DAYS", "Days", "dense_days", "no_days", "swaps"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-_CARRY_DAYS: Final = 2
+CARRY_DAYS: Final = 2
 """A counter's last reading serves so many days across a gap."""
 _WEEK_H: Final = 7 * 24
 
@@ -74,7 +74,7 @@ def dense_days(lanes: pl.DataFrame | None, ports: pl.DataFrame, names: Arranged,
     sums: dict[str, Any] = {name: of_ports.dense(name, np.float64) for name in PORT_DAY_SUMS}
     for counter in COUNTERS:
         first, last, within = (of_ports.dense(f"{counter}_{end}", np.float64) for end in COUNTER_ENDS)
-        sums[counter] = counter_kernels.growth(first, last, within, _CARRY_DAYS).astype(np.float64)
+        sums[counter] = counter_kernels.growth(first, last, within, CARRY_DAYS).astype(np.float64)
     return Days(start, gauges, sums, serials, serial_h)
 
 

@@ -7,6 +7,7 @@ then. Each later hour in which something of the day was received makes another, 
 import hashlib
 import inspect
 import sys
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -18,16 +19,29 @@ from features import baseline_kernels, counter_kernels, day_tables, dense
 from features.baseline_kernels import day_centres
 from features.counter_kernels import elapsed, growth
 from features.day_tables import DAY_STATS, LANE_DAYS, PORT_DAY_SUMS, PORT_DAYS
-from features.dense import PORT, Placed, arrange, placed
+from features.dense import PORT, Grid, Placed, arrange, placed
 from features.fleet import polars_schema
 from features.physics import BIAS_PER_C, log_ber_from_counter
 from features.tile_maker import KERNEL
 from features.tile_tables import COUNTERS
 from ingest.schema import Table
 
-__all__ = ["DAY_KERNEL", "LANE_HOUR_COLUMNS", "MADE_AFTER", "PORT_HOUR_COLUMNS", "days_of"]
+__all__ = [
+    "DAY_KERNEL",
+    "LANE_HOUR_COLUMNS",
+    "MADE_AFTER",
+    "PORT_HOUR_COLUMNS",
+    "DayCounter",
+    "day_counter",
+    "day_sum",
+    "days_of",
+    "lane_gauges",
+    "port_gauges",
+    "serial_hours",
+]
 
 Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MADE_AFTER: Final = timedelta(days=1)
@@ -108,7 +122,7 @@ def _make(lanes: pl.DataFrame, ports: pl.DataFrame, day_us: int) -> tuple[pl.Dat
     lane_days = head[lane_port].with_columns(lane=names.lanes["lane"], **_of_lanes(of_lanes, temp[lane_port]))
     spoken = np.zeros(names.ports.height, np.bool_)
     spoken[names.port_rows[0]] = True
-    port_days = head.with_columns(**_of_ports(of_ports, temp)).filter(pl.Series(spoken))
+    port_days = head.with_columns(**_of_ports(of_ports)).filter(pl.Series(spoken))
     return _in_schema(lane_days, LANE_DAYS), _in_schema(port_days, PORT_DAYS)
 
 
@@ -121,40 +135,89 @@ def _centres(name: str, hourly: Floats) -> dict[str, pl.Series]:
     return {f"{name}_{stat}": pl.Series(stats[k]).fill_nan(None) for k, stat in enumerate(DAY_STATS)}
 
 
-def _sum(hourly: NDArray[Any]) -> pl.Series:
+def day_sum(hourly: NDArray[Any]) -> Floats64:
+    """The sum of each row; NaN where it holds nothing."""
     total = np.nansum(hourly, axis=1, dtype=np.float64)
-    return pl.Series(np.where(np.isnan(hourly).all(axis=1), np.nan, total)).fill_nan(None)
+    return np.where(np.isnan(hourly).all(axis=1), np.nan, total)
+
+
+def lane_gauges(lanes: Grid, temp: Floats) -> dict[str, Floats]:
+    """Hourly values of `LANE_DAY_GAUGES`; `temp` is that of each lane's port."""
+    raw = np.log(lanes.dense("bias_mean"))
+    gauges = {"bias": (raw - BIAS_PER_C * temp).astype(np.float32), "bias_raw": raw}
+    return gauges | {name: lanes.dense(f"{name}_mean") for name in ("tx", "rx", "ber")}
+
+
+def port_gauges(ports: Grid, corrected: Floats) -> dict[str, Floats]:
+    """Hourly values of `PORT_DAY_GAUGES`; `corrected` is the growth of that counter in each hour of a day."""
+    seconds = elapsed(np.where(np.isnan(corrected), np.float32(np.nan), ports.dense("last_s")), _HOURS)
+    counted = log_ber_from_counter(corrected, seconds, np.ones_like(corrected))
+    return {"cber": counted} | {name: ports.dense(f"{name}_mean") for name in ("temp", "volt", "pber")}
+
+
+@dataclass(frozen=True, slots=True)
+class DayCounter:
+    """A counter on some days: its first and last reading, its growth in each hour, and in all."""
+
+    first: Floats64
+    last: Floats64
+    hourly: Floats
+    grown: Floats64
+
+
+def day_counter(ports: Grid, counter: str) -> DayCounter:
+    """A counter, from hours of days."""
+    first, last, within = (ports.dense(f"{counter}_{part}", np.float64) for part in ("first", "last", "grown"))
+    hourly = growth(first, last, within, _HOURS)
+    return DayCounter(_end(first), _end(last[:, ::-1]), hourly, day_sum(hourly))
 
 
 def _of_lanes(lanes: Placed, temp: Floats) -> dict[str, pl.Series]:
-    raw = np.log(lanes.dense("bias_mean"))
-    gauges = {"bias": (raw - BIAS_PER_C * temp).astype(np.float32), "bias_raw": raw}
-    gauges |= {name: lanes.dense(f"{name}_mean") for name in ("tx", "rx", "ber")}
-    columns = {"rows": _sum(lanes.dense("rows"))}
-    for name, hourly in gauges.items():
+    columns = {"rows": _or_nan(day_sum(lanes.dense("rows")))}
+    for name, hourly in lane_gauges(lanes, temp).items():
         columns |= _centres(name, hourly)
     return columns
 
 
-def _of_ports(ports: Placed, temp: Floats) -> dict[str, pl.Series]:
-    columns = {name: _sum(ports.dense(name)) for name in PORT_DAY_SUMS}
-    for counter in COUNTERS:
-        first, last, within = (ports.dense(f"{counter}_{part}", np.float64) for part in ("first", "last", "grown"))
-        grown = growth(first, last, within, _HOURS)
-        columns |= {f"{counter}_first": _end(first), f"{counter}_last": _end(last[:, ::-1])}
-        columns[f"{counter}_grown"] = _sum(grown)
-        if counter == "corrected":
-            seconds = elapsed(np.where(np.isnan(grown), np.float32(np.nan), ports.dense("last_s")), _HOURS)
-            columns |= _centres("cber", log_ber_from_counter(grown, seconds, np.ones_like(grown)))
-    for name, hourly in {"temp": temp, **{n: ports.dense(f"{n}_mean") for n in ("volt", "pber")}}.items():
+def _of_ports(ports: Placed) -> dict[str, pl.Series]:
+    columns = {name: _or_nan(day_sum(ports.dense(name))) for name in PORT_DAY_SUMS}
+    found = {counter: day_counter(ports, counter) for counter in COUNTERS}
+    for counter, one in found.items():
+        columns |= {f"{counter}_{part}": _or_nan(getattr(one, part)) for part in ("first", "last", "grown")}
+    for name, hourly in port_gauges(ports, found["corrected"].hourly).items():
         columns |= _centres(name, hourly)
     return columns | _serials(ports)
 
 
-def _end(hourly: NDArray[np.float64]) -> pl.Series:
+def _or_nan(values: Floats64) -> pl.Series:
+    return pl.Series(values).fill_nan(None)
+
+
+def _end(hourly: Floats64) -> Floats64:
     """The first value of each row."""
-    first = np.take_along_axis(hourly, np.argmax(~np.isnan(hourly), axis=1)[:, None], axis=1)[:, 0]
-    return pl.Series(first).fill_nan(None)
+    first: Floats64 = np.take_along_axis(hourly, np.argmax(~np.isnan(hourly), axis=1)[:, None], axis=1)[:, 0]
+    return first
+
+
+def serial_hours(codes: NDArray[np.int32]) -> dict[str, Ints]:
+    """The hours of a day in which the first and the last serial, and the last other one than before, were read.
+
+    Args:
+        codes: shape (rows, hours of the day), -1 where none was.
+
+    Returns:
+        Shape (rows,) each, -1 where there is no such hour.
+    """
+    seen = codes >= 0
+    hour = np.where(seen, np.arange(_HOURS), -1)
+    newest = np.maximum.accumulate(hour, axis=1)
+    before = np.concatenate([np.full((codes.shape[0], 1), -1), newest[:, :-1]], axis=1)
+    changed = seen & (before >= 0) & (np.take_along_axis(codes, np.maximum(before, 0), axis=1) != codes)
+    return {
+        "first": np.where(seen.any(axis=1), seen.argmax(axis=1), -1),
+        "last": newest[:, -1],
+        "changed": np.where(changed, np.arange(_HOURS), -1).max(axis=1),
+    }
 
 
 def _serials(ports: Placed) -> dict[str, pl.Series]:
@@ -162,16 +225,7 @@ def _serials(ports: Placed) -> dict[str, pl.Series]:
     codes = ports.codes("serial")
     tile = np.zeros(codes.shape, np.int64)
     tile[ports.where] = np.arange(ports.rows.height)
-    seen = codes >= 0
-    hour = np.where(seen, np.arange(_HOURS), -1)
-    newest = np.maximum.accumulate(hour, axis=1)
-    before = np.concatenate([np.full((codes.shape[0], 1), -1), newest[:, :-1]], axis=1)
-    changed = seen & (before >= 0) & (np.take_along_axis(codes, np.maximum(before, 0), axis=1) != codes)
-    hours = {
-        "first": np.where(seen.any(axis=1), seen.argmax(axis=1), -1),
-        "last": newest[:, -1],
-        "changed": np.where(changed, np.arange(_HOURS), -1).max(axis=1),
-    }
+    hours = serial_hours(codes)
     out = {f"serial_{which}_h": _or_null(pl.Series(found), found) for which, found in hours.items()}
     for which in ("first", "last"):
         at = np.take_along_axis(tile, np.maximum(hours[which], 0)[:, None], axis=1)[:, 0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from features import kernels
 
-__all__ = ["PORT", "Arranged", "Placed", "arrange", "placed"]
+__all__ = ["PORT", "Arranged", "Grid", "Placed", "arrange", "placed"]
 
 PORT: Final = ("site", "device", "interface")
 _LANE: Final = (*PORT, "lane")
@@ -73,6 +73,13 @@ def _runs(tiles: pl.DataFrame, key: Sequence[str]) -> tuple[pl.DataFrame, Ints]:
         begins[1:] |= code[1:] != code[:-1]
     at = np.flatnonzero(begins)
     return tiles.select(key)[at], np.diff(np.append(at, tiles.height))
+
+
+class Grid(Protocol):
+    """Columns as arrays, one row a lane or port, one column an hour."""
+
+    def dense(self, column: str, kind: type[np.floating] = np.float32) -> NDArray[Any]:
+        """A column as an array; NaN where there is nothing."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from features import kernels
@@ -77,7 +76,8 @@ class Look:
         """Hour index of each time, since 1970."""
         return (self.history.at_s // 3600).astype(np.int64)
 
-    def _once(self, key: tuple[object, ...], make: Callable[[], Floats]) -> Floats:
+    def once(self, key: tuple[object, ...], make: Callable[[], Floats]) -> Floats:
+        """What `make` gives, made at the first asking for this key."""
         if key not in self._cache:
             self._cache[key] = make()
         return self._cache[key]
@@ -89,8 +89,8 @@ class Look:
             msg = f"{name}: windows longer than {_RECENT_H} h are of days, and there are sums of port states alone"
             raise ValueError(msg)
         if kind not in _LINES:
-            return self._once((name, hours, kind), lambda: kernels.windows(x, self.at, hours, _WINDOWS[kind]))
-        both = self._once((name, hours, "line"), lambda: kernels.lines(x, self.at, hours))
+            return self.once((name, hours, kind), lambda: kernels.windows(x, self.at, hours, _WINDOWS[kind]))
+        both = self.once((name, hours, "line"), lambda: kernels.lines(x, self.at, hours))
         line: Floats = both[_LINES.index(kind)]
         return line
 
@@ -108,7 +108,7 @@ class Look:
             msg = f"{metric}: hours are read {_RECENT_H} h back, not {hours + ago_h}"
             raise ValueError(msg)
         x, before = self.series.hourly[metric], self.at - ago_h
-        return self._once((metric, hours, kind, ago_h), lambda: kernels.windows(x, before, hours, _WINDOWS[kind]))
+        return self.once((metric, hours, kind, ago_h), lambda: kernels.windows(x, before, hours, _WINDOWS[kind]))
 
     def state(self, name: str, hours: int, kind: str = "sum") -> Floats:
         """Shape (ports, times): a statistic of a port state over the last `hours`.
@@ -116,7 +116,7 @@ class Look:
         A window longer than 72 h begins at a midnight (UTC), see `span`; there is its sum.
         """
         if hours > _RECENT_H and kind == "sum" and name in self.cube.days.sums:
-            return self._once((f"state {name}", hours, kind), lambda: self._long(name, hours))
+            return self.once((f"state {name}", hours, kind), lambda: self._long(name, hours))
         return self._window(f"state {name}", self.cube.states[name], hours, kind)
 
     def _long(self, name: str, hours: int) -> Floats:
@@ -152,7 +152,7 @@ class Look:
             hourly, daily, owner = series.hourly[metric], series.daily[metric], series.owner[metric]
             return baselines(daily, days.start, hourly, self.cube.start, self._hour, epoch, owner, _BASELINE)
 
-        return self._once(("baseline", metric), make)
+        return self.once(("baseline", metric), make)
 
     def base(self, metric: str) -> Floats:
         """Shape (series, times): where the series stood before; see `baseline_kernels.baselines`."""
@@ -166,7 +166,7 @@ class Look:
 
     def shift(self, metric: str, hours: int) -> Floats:
         """Shape (series, times): mean of the last `hours` less the baseline."""
-        return self._once(("shift", metric, hours), lambda: self.window(metric, hours, "mean") - self.base(metric))
+        return self.once(("shift", metric, hours), lambda: self.window(metric, hours, "mean") - self.base(metric))
 
     def age(self, metric: str, share: float, towards: float, least: float) -> Floats:
         """Shape (series, times): hours since a series had gone no more than a share of its way from its baseline.
@@ -198,12 +198,7 @@ class Look:
 
     def common(self, values: Floats) -> Floats:
         """Shape (ports, times): the median over the ports of the same device; 0 where they are too few to tell."""
-        return kernels.medians(values, self._device, _COMMON_PORTS)
-
-    @cached_property
-    def _device(self) -> Ints:
-        """Shape (ports,): number of each port's device, ascending as the ports are sorted."""
-        return self.cube.ports.select("site", "device").to_struct().rank("dense").cast(pl.Int64).to_numpy()
+        return kernels.medians(values, self.cube.device, _COMMON_PORTS)
 
 
 def series_of(cube: Cube, history: History) -> Series:

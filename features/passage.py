@@ -103,9 +103,11 @@ def _way(look: Look, metric: str, hours: int, ago_h: int = 0) -> tuple[Floats, F
     towards = np.float32(-1.0 if metric == "q" else _TOWARDS[metric])
     value = scale(look.window(series, hours, "mean", ago_h))
     read = scale(look.window("bias_raw", hours, "mean", ago_h)) if metric == "bias" else value
-    gone = towards * (value - scale(look.base(series)))
-    left = np.maximum(towards * (scale(_limit(look, series)) - read), np.float32(_LEAST_LEFT[metric]))
-    return gone, left
+    base, limit = look.base(series), _limit(look, series)
+    if metric == "q":
+        base = look.once(("q", "base"), lambda: q_factor_db(look.base(series)))
+        limit = look.once(("q", "limit"), lambda: q_factor_db(_limit(look, series)))
+    return towards * (value - base), np.maximum(towards * (limit - read), np.float32(_LEAST_LEFT[metric]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,8 @@ class Closing:
         before, _ = _way(look, self.metric, _NOW_H, self.hours)
         touched = look.history.since_touch_h[look.owner(_read(self.metric))] < self.hours + _NOW_H
         a_day = np.where(touched, np.float32(np.nan), (gone - before) * np.float32(DAY_H / self.hours) / left)
-        return look.worst(_read(self.metric), np.log10(np.clip(a_day, 3e-3, 30)).astype(np.float32), "max")
+        a_day = np.minimum(np.maximum(a_day, np.float32(3e-3)), np.float32(30))
+        return look.worst(_read(self.metric), np.log10(a_day), "max")
 
 
 _NOW_H: Final = 6

@@ -22,6 +22,7 @@ __all__ = [
     "fec_limit_log10",
     "first_passage",
     "installation_table",
+    "installations",
     "log_ber_from_counter",
     "passage_deviates",
     "q_factor_db",
@@ -127,12 +128,31 @@ class Installations:
 
 
 def installation_table(modules: pl.DataFrame) -> Installations:
-    """Limits and technology of every installation, with fall-backs by media where the module gives no limit.
+    """Limits and technology of every installation; see `installations`."""
+    given = modules.select(LIMITS).cast(pl.Float32).to_numpy()
+    named = (modules[name].to_list() for name in ("media", "speed_gbps", "fec_mode"))
+    return installations(modules, given, *named)
+
+
+def installations(
+    frame: pl.DataFrame,
+    given: Floats,
+    media: Sequence[str | None],
+    speeds: Sequence[float | None],
+    modes: Sequence[str | None],
+) -> Installations:
+    """Limits and technology, with fall-backs by media where the module gives no limit.
 
     Limits that no module can have (low not below high, warning outside alarm) are treated as not given.
+
+    Args:
+        frame: the records, for whoever asks for more of them.
+        given: shape (n, limits), columns as `LIMITS`; NaN where none is given.
+        media: of each its media name.
+        speeds: of each its line rate in Gb/s.
+        modes: of each its FEC.
     """
-    media = [*modules["media"].to_list(), None]
-    given = modules.select(LIMITS).cast(pl.Float32).to_numpy()
+    media, speeds, modes = [*media, None], [*speeds, None], [*modes, None]
     table = _plausible(np.vstack([given, np.full((1, len(LIMITS)), np.nan, np.float32)]))
     limits = {name: np.ascontiguousarray(table[:, j]) for j, name in enumerate(LIMITS)}
     low = _either(limits["rx_power_low_warn_dbm"], limits["rx_power_low_alarm_dbm"])
@@ -141,11 +161,9 @@ def installation_table(modules: pl.DataFrame) -> Installations:
     bias = _either(limits["tx_bias_high_warn_ma"], limits["tx_bias_high_alarm_ma"])
     limits["bias_high"] = np.where(bias > 0, bias, np.float32(np.nan))
     limits["temp_high"] = _either(limits["temperature_high_warn_c"], limits["temperature_high_alarm_c"])
-    given_gbps: Sequence[float | None] = [*modules["speed_gbps"].to_list(), None]
-    gbps = [s if s is not None and s > 0 else speed_gbps(m) for s, m in zip(given_gbps, media, strict=True)]
-    modes: Sequence[str | None] = [*modules["fec_mode"].to_list(), None]
+    gbps = [s if s is not None and s > 0 else speed_gbps(m) for s, m in zip(speeds, media, strict=True)]
     return Installations(
-        modules,
+        frame,
         limits,
         np.array([fec_limit_log10(*facts) for facts in zip(media, gbps, modes, strict=True)], np.float32),
         np.array([technology(m) for m in media], np.float32),
@@ -182,13 +200,16 @@ def log_ber_from_counter(grown: Floats, seconds: Floats, gbps: Floats) -> Floats
         return np.where(seconds > 0, np.log10(np.maximum(grown, 0.5) / bits), np.nan).astype(np.float32)
 
 
+_WORST: Final = np.log10(0.45)
+
+
 def q_factor_db(log_ber: Floats) -> Floats:
     """Optical decibels of the Q factor that gives a bit error ratio (log10), as if noise were thermal.
 
     Q then rises with received power, so a decibel of light is a decibel here (optics reference 4.5); bit error ratios
     beyond 1e-15 and 0.45 read as those.
     """
-    ber = 10.0 ** np.clip(log_ber.astype(np.float64), -15.0, np.log10(0.45))
+    ber = 10.0 ** np.minimum(np.maximum(log_ber.astype(np.float64), -15.0), _WORST)
     return (10.0 * np.log10(-ndtri(ber))).astype(np.float32)
 
 

@@ -198,12 +198,13 @@ class FeaturePipeline:
         for cube, times in source.cubes(at, REACH, DAYS) if at else ():
             series = series_of(cube, History(cube, fleet, times))
             for group in link_segments(fleet, times):
-                yield self._block(Look(cube, History(cube, fleet, group, swapped_s), series))
+                yield self.block(Look(cube, History(cube, fleet, group, swapped_s), series))
                 done += len(group)
                 if progress:
                     progress(done / len(at))
 
-    def _block(self, view: Look) -> Block:
+    def block(self, view: Look) -> Block:
+        """Features of what a look sees."""
         own = np.empty((view.cube.ports.height, view.at.size, len(self.features)), np.float32)
         for j, feature in enumerate(self.features):
             own[:, :, j] = feature.values(view)

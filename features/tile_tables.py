@@ -42,10 +42,14 @@ class Gauge:
     def values(self, samples: pl.DataFrame) -> NDArray[np.float32]:
         """The column as the kernel takes it: missing as NaN."""
         column = samples[self.column]
+        return self.scaled(column.cast(pl.Float64 if self.log else pl.Float32).to_numpy())
+
+    def scaled(self, read: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Readings as the kernel takes them."""
         if not self.log:
-            return np.ascontiguousarray(column.cast(pl.Float32).to_numpy())
-        values = np.empty(column.len(), np.float32)
-        tile_kernels.log10_from(np.ascontiguousarray(column.cast(pl.Float64).to_numpy()), BER_FLOOR, values)
+            return np.ascontiguousarray(read, np.float32)
+        values = np.empty(read.shape[0], np.float32)
+        tile_kernels.log10_from(np.ascontiguousarray(read, np.float64), BER_FLOOR, values)
         return values
 
 

@@ -26,6 +26,8 @@ from models.tuning import Search, search
 __all__ = ["JointModel"]
 
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
+_AT_ONCE: Final = 4_096
+"""Rows that are looked at together: what is held in between stays small."""
 _OF_BOTH: Final = ("loss_rise_both_6h", "flaps_both_24h", "has_peer")
 """Columns that are the same from both ends."""
 
@@ -128,10 +130,18 @@ class JointModel:
     def link_view(self, rows: Floats) -> Floats:
         """Shape (n, pairs): the worse of each pair of columns, the same from both ends."""
         out = np.empty((rows.shape[0], len(self._of_risk)), np.float32)
-        for k, (own, far, sign) in enumerate(self._of_risk):
-            worse = np.fmin if sign < 0 else np.fmax
-            out[:, k] = worse(rows[:, own], rows[:, far])
+        for begin in range(0, rows.shape[0], _AT_ONCE):
+            part = rows[begin : begin + _AT_ONCE]
+            for worse, (column, own, far) in self._by_side:
+                out[begin : begin + _AT_ONCE, column] = worse(part[:, own], part[:, far])
         return out
+
+    @cached_property
+    def _by_side(self) -> list[tuple[np.ufunc, Ints]]:
+        """Which of two is the worse, and of which columns: their place in `link_view`, own and far."""
+        pairs = np.array([(k, own, far) for k, (own, far, _) in enumerate(self._of_risk)], np.int64).reshape(-1, 3)
+        falls = np.array([sign < 0 for _, _, sign in self._of_risk], np.bool_)
+        return [(np.fmin, pairs[falls].T), (np.fmax, pairs[~falls].T)]
 
     @cached_property
     def _of_risk(self) -> list[tuple[int, int, int]]:

@@ -60,6 +60,8 @@ _DAY_ONE_CALM: Final = -8.5
 """Log-odds of failing within a week where no ramp has begun: 1 % a year (optics reference 2.4)."""
 
 _ROUNDS: Final = 200
+_AT_ONCE: Final = 4_096
+"""Rows whose ramps are computed together: what is held in between stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ class RampModel:
         self._ramps = [
             (j, float(self.signs[j] or 1), start) for j, name in enumerate(self.names) for start in RAMPS.get(name, ())
         ]
+        self._column = np.array([j for j, _, _ in self._ramps], np.int64)
+        self._sign_and_start = np.array([ramp[1:] for ramp in self._ramps], np.float32).reshape(-1, 2).T.copy()
 
     def fit(self, rows: Floats, fails: NDArray[np.bool_], weight: Floats64) -> Self:
         """Learn from rows, whether each precedes a failure, and what it weighs.
@@ -171,6 +175,9 @@ class RampModel:
     def _begun(self, rows: Floats) -> Floats:
         """Shape (n, ramps): how far each ramp has been gone up."""
         out = np.empty((rows.shape[0], len(self._ramps)), np.float32)
-        for k, (j, sign, start) in enumerate(self._ramps):
-            out[:, k] = np.maximum(np.nan_to_num(np.float32(sign) * rows[:, j], nan=start) - start, 0)
+        column, (sign, start) = self._column, self._sign_and_start
+        for begin in range(0, rows.shape[0], _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            risen = sign * rows[part, column]
+            np.maximum(np.nan_to_num(np.where(np.isnan(risen), start, risen)) - start, 0, out=out[part])
         return out

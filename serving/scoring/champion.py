@@ -27,6 +27,8 @@ _ANSWERS_WITHIN_S: Final = 2.0
 _UNREAD: Final = "the registry of models has not answered yet"
 _NONE: Final = "no model bears the alias champion: train one (forelight train), or promote one"
 _MOST_AT_ONCE: Final = 1_000
+_FEW: Final = 32
+"""So many are scored within milliseconds: a thread would take longer to come by the interpreter, and hold up others."""
 _MOST_WAITING: Final = 4_000
 
 
@@ -178,7 +180,8 @@ class Scorer:
             batch = self._next()
             try:
                 artifact = await self._champion.get()
-                told = await asyncio.to_thread(_score, artifact, batch)
+                few = sum(len(asked.modules) for asked in batch) <= _FEW
+                told = _score(artifact, batch) if few else await asyncio.to_thread(_score, artifact, batch)
             except Exception as error:  # noqa: BLE001 - each who waits is told, as if he had been alone
                 for asked in batch:
                     if not asked.answer.done():
