@@ -84,7 +84,8 @@ class Desk:
         Raises:
             LinkNotFoundError: no link is known there.
         """
-        with self.store.writing(known.sight.observed) as writing:
+
+        def decide(writing: Writing) -> tuple[Judged, Drain | Refusal]:
             standing = writing.standing()
             judged = self.judge(known, standing, port)
             for one in standing.out:
@@ -95,6 +96,8 @@ class Desk:
                 writing.add(answer)
             writing.log(lease_entry(judged, port, holder, answer, standing))
             return judged, answer
+
+        return self.store.together(decide, known.sight.observed)
 
     def _still(self, known: Known, standing: Standing, lease: Drain) -> Drain | Refusal:
         """A lease that stands, unless what was said since is against draining at all."""

@@ -4,66 +4,26 @@ Every change happens in a transaction that alone may write, with its line in the
 it is true when it commits. Time never goes back in it, so that a clock that jumps ends no lease early.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, and_, delete, insert, select, update
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from serving.alarms import utc_now
 from serving.database import reading, writing
-from serving.drains.advice import Mode
-from serving.drains.fabric import LinkClass
-from serving.drains.guard import Code
 from serving.drains.observed import Observed
-from serving.drains.records import Drain, Entry, Exclusion, Kind, Switch, Verdict
-from serving.drains.rows import drain_of, entry_of, row
-from serving.drains.tables import decisions, drain_exclusions, drain_modes, drains
-from serving.errors import DrainNotFoundError
+from serving.drains.records import Drain, Entry, Kind
+from serving.drains.rows import drain_of, entry_of
+from serving.drains.tables import decisions, drains
+from serving.drains.together import Piece, Together
+from serving.drains.writing import ALL, Standing, UnseenError, Writing, drain_by_id, standing_of
 
 __all__ = ["ALL", "DrainStore", "Standing", "Writing"]
 
-ALL: Final = "all"
-"""Name of the switch that stops every lease."""
-
-_RECENT: Final = timedelta(days=8)
-"""Longer than any cool-down need be: a week."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What the database says of drains now.
-
-    Attributes:
-        now: its time.
-        out: drains whose links are not back.
-        recent: drains that ended in the last days and are back.
-        exclusions: that hold now.
-        switches: by name.
-    """
-
-    now: datetime
-    out: tuple[Drain, ...]
-    recent: tuple[Drain, ...]
-    exclusions: tuple[Exclusion, ...]
-    switches: Mapping[str, Switch]
-
-    def at(self, now: datetime) -> "Standing":
-        """The same at a later time: some exclusions have ended."""
-        return replace(self, now=now, exclusions=tuple(one for one in self.exclusions if one.until > now))
-
-    @property
-    def stopped(self) -> Switch | None:
-        """The switch that stops everything, where it is thrown."""
-        switch = self.switches.get(ALL)
-        return switch if switch is not None and switch.mode == Code.STOPPED else None
-
-    def mode(self, kind: LinkClass) -> Mode:
-        """Shadow, unless somebody made the class active."""
-        switch = self.switches.get(kind)
-        return Mode.SHADOW if switch is None else Mode(switch.mode)
+_T = TypeVar("_T")
 
 
 class DrainStore:
@@ -78,6 +38,7 @@ class DrainStore:
         self._engine = engine
         self._clock = clock
         self._read: tuple[int, Standing] | None = None
+        self._together = Together(self._commit)
 
     def standing(self) -> Standing:
         """What is out, excluded and active."""
@@ -98,15 +59,45 @@ class DrainStore:
                 transaction.free(observed)
             yield transaction
             if transaction.changed and not transaction.logged:
-                msg = "a change of drains that is not in the log would be seen by nobody"
-                raise RuntimeError(msg)
+                raise UnseenError
             last, standing = transaction.last or last, transaction.standing()
         self._read = (last, standing)
+
+    def together(self, work: Callable[["Writing"], _T], observed: Observed | None = None) -> _T:
+        """Do a piece of work in a transaction that it may share with others; when it returns it is on disk.
+
+        Args:
+            work: changes and logs; where it raises, what it changed is undone.
+            observed: as for `writing`.
+        """
+
+        def piece(writing: Writing) -> _T:
+            if observed is not None and observed is not writing.observed:
+                writing.free(observed)
+            return work(writing)
+
+        return self._together.do(piece)
+
+    @property
+    def waiting(self) -> int:
+        """How many pieces of work wait for the transaction of another to end."""
+        return self._together.waiting
+
+    def _commit(self, pieces: Sequence[Piece[Any]]) -> None:
+        with self.writing() as transaction:
+            for piece in pieces:
+                try:
+                    with transaction.undoable():
+                        piece.answer = piece.work(transaction)
+                except SQLAlchemyError:
+                    raise  # it is the database: nobody can be sure of anything
+                except Exception as error:  # noqa: BLE001 - it is told to who asked
+                    piece.error = error
 
     def _standing(self, connection: Connection, last: int, now: datetime) -> Standing:
         """Read anew where the log has grown: every change is in it, whoever made it."""
         if self._read is None or self._read[0] != last:
-            self._read = (last, _standing(connection, now))
+            self._read = (last, standing_of(connection, now))
         return self._read[1].at(now)
 
     def drain(self, drain_id: str) -> Drain:
@@ -116,7 +107,7 @@ class DrainStore:
             DrainNotFoundError: there is no such drain.
         """
         with reading(self._engine) as connection:
-            return _drain(connection, drain_id)
+            return drain_by_id(connection, drain_id)
 
     def last_drain(self, link_id: str) -> Drain | None:
         """The latest drain that took a link itself."""
@@ -140,147 +131,9 @@ class DrainStore:
             return tuple(entry_of(found) for found in connection.execute(query).mappings())
 
 
-class Writing:
-    """What may be changed within one transaction; `now` is its time."""
-
-    def __init__(self, connection: Connection, now: datetime, standing: Standing) -> None:
-        self._connection = connection
-        self._standing = standing
-        self._outdated = False
-        self.now = now
-        self.changed = False
-        self.last: int | None = None
-        """Number of the line written last."""
-
-    @property
-    def logged(self) -> bool:
-        """Whether a line was written."""
-        return self.last is not None
-
-    def standing(self) -> Standing:
-        """As `DrainStore.standing`, with this transaction's own changes."""
-        if self._outdated:
-            self._standing, self._outdated = _standing(self._connection, self.now), False
-        return self._standing
-
-    def log(self, entry: Entry) -> None:
-        """Write a line."""
-        written = self._connection.execute(insert(decisions), row(entry, Entry))
-        self.last = int(written.inserted_primary_key[0])  # type: ignore[index]  # a row was inserted
-
-    def free(self, observed: Observed) -> None:
-        """Links that were seen up after their drain ended count as in again."""
-        for one in self._standing.out:
-            if one.held(self.now).back(observed):
-                self.change(replace(one, freed_at=self.now, ended_at=one.end(self.now)))
-                told = f"its capacity counts again: seen up after its end as {one.state}"
-                self.log(
-                    Entry(
-                        at=self.now,
-                        kind=Kind.FREED,
-                        outcome=one.state,
-                        why=told,
-                        who="forelight",
-                        link_class=one.link_class,
-                        link_id=one.link_id,
-                        drain_id=one.drain_id,
-                    )
-                )
-
-    def last_advice(self, alarm_id: str) -> Entry | None:
-        """What was advised last on an alarm."""
-        query = (
-            select(decisions)
-            .where(decisions.c.alarm_id == alarm_id, decisions.c.kind == Kind.ADVICE.value)
-            .order_by(decisions.c.decision_id.desc())
-            .limit(1)
-        )
-        found = self._connection.execute(query).mappings().first()
-        return None if found is None else entry_of(found)
-
-    def drain(self, drain_id: str) -> Drain:
-        """One drain.
-
-        Raises:
-            DrainNotFoundError: there is no such drain.
-        """
-        return _drain(self._connection, drain_id)
-
-    def add(self, drain: Drain) -> None:
-        """A new lease, or a drain that nobody asked for."""
-        self.changed = True
-        self._connection.execute(insert(drains), row(drain, Drain))
-        self._standing = replace(self._standing, out=(*self._standing.out, drain))
-
-    def change(self, drain: Drain) -> None:
-        """What became of one."""
-        self.changed = self._outdated = True
-        self._connection.execute(update(drains).where(drains.c.drain_id == drain.drain_id).values(row(drain, Drain)))
-
-    def exclude(self, exclusion: Exclusion) -> None:
-        """Let nothing be drained there until its end; its number is given here."""
-        values = row(exclusion, Exclusion)
-        del values["exclusion_id"]
-        self._connection.execute(insert(drain_exclusions).values(values))
-        where = " ".join(part for part in (exclusion.device, exclusion.interface) if part)
-        told = f"{where} until {exclusion.until.isoformat(timespec='minutes')}; {exclusion.why}"
-        self._note(Kind.EXCLUSION, "excluded", exclusion.who, told)
-
-    def include(self, exclusion_id: int, who: str) -> bool:
-        """End an exclusion; False where there is none of this number."""
-        gone = delete(drain_exclusions).where(drain_exclusions.c.exclusion_id == exclusion_id)
-        found = self._connection.execute(gone).rowcount == 1
-        if found:
-            self._note(Kind.EXCLUSION, "included", who, f"exclusion {exclusion_id} ended")
-        return found
-
-    def verdicts(self, kind: LinkClass, last: int) -> tuple[Verdict, ...]:
-        """Verdicts on the latest repairs of a class of links, the newest first."""
-        query = (
-            select(drains.c.verdict)
-            .where(drains.c.link_class == kind.value, drains.c.verdict.is_not(None))
-            .order_by(drains.c.ended_at.desc())
-            .limit(last)
-        )
-        return tuple(Verdict(verdict) for verdict in self._connection.scalars(query))
-
-    def switch(self, name: str, mode: str, who: str, why: str) -> None:
-        """Put a class of links, or everything, into a mode."""
-        self._connection.execute(delete(drain_modes).where(drain_modes.c.name == name))
-        values = {"name": name, "mode": mode, "since": self.now, "who": who, "why": why}
-        self._connection.execute(insert(drain_modes).values(values))
-        self._note(Kind.MODE, mode, who, f"{name}: {why}" if why else name)
-
-    def _note(self, kind: Kind, outcome: str, who: str, why: str) -> None:
-        self.changed = self._outdated = True
-        self.log(Entry(at=self.now, kind=kind, outcome=outcome, why=why, who=who))
-
-
 def _last(connection: Connection, clock: Callable[[], datetime]) -> tuple[int, datetime]:
     """Number of the newest entry, and the time: the clock's, or the entry's where the clock is behind it."""
     query = select(decisions.c.decision_id, decisions.c.at).order_by(decisions.c.decision_id.desc()).limit(1)
     last = connection.execute(query).one_or_none()
     now = clock()
     return (0, now) if last is None else (last.decision_id, max(now, last.at))
-
-
-def _standing(connection: Connection, now: datetime) -> Standing:
-    out = select(drains).where(drains.c.freed_at.is_(None))
-    ended = and_(drains.c.freed_at.is_not(None), drains.c.ended_at > now - _RECENT)
-    holds = select(drain_exclusions).where(drain_exclusions.c.until > now)
-    switches = [Switch(**found) for found in connection.execute(select(drain_modes)).mappings()]
-    return Standing(
-        now,
-        tuple(drain_of(found) for found in connection.execute(out).mappings()),
-        tuple(drain_of(found) for found in connection.execute(select(drains).where(ended)).mappings()),
-        tuple(Exclusion(**found) for found in connection.execute(holds).mappings()),
-        {switch.name: switch for switch in switches},
-    )
-
-
-def _drain(connection: Connection, drain_id: str) -> Drain:
-    found = connection.execute(select(drains).where(drains.c.drain_id == drain_id)).mappings().one_or_none()
-    if found is None:
-        msg = f"there is no drain {drain_id!r}"
-        raise DrainNotFoundError(msg)
-    return drain_of(found)

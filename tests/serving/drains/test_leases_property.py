@@ -6,7 +6,9 @@ die at any point. The service's clock jumps; devices' clocks are right.
 """
 
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,7 +27,7 @@ from serving.drains.observed import Observed
 from serving.drains.records import Drain
 from serving.drains.sight import Sight
 from serving.drains.store import DrainStore, Writing
-from serving.errors import DrainNotFoundError, LeaseOwnerError
+from serving.errors import DrainNotFoundError, LeaseOwnerError, LinkNotFoundError
 from serving.store import AlarmStore
 
 PLACES = ["leaf01 Ethernet1", "leaf01 Ethernet2", "leaf01 Ethernet3", "leaf02 Ethernet1"]
@@ -98,6 +100,23 @@ class Machine(RuleBasedStateMachine):
         _, answer = self.desk.lease(self.known(), ("default", device, interface), holder, ttl_s)
         if isinstance(answer, Drain):
             self.leases[answer.drain_id] = answer
+
+    @rule(places=st.lists(st.sampled_from([*PLACES, "nowhere Ethernet1"]), min_size=2, max_size=4))
+    def ask_at_once(self, places: list[str]) -> None:
+        """Callers share a transaction, or not; one may ask for what there is not."""
+        known, answers = self.known(), list[Drain]()
+        start = threading.Barrier(len(places))
+
+        def ask(number: int, place: str) -> None:
+            device, interface = place.split()
+            start.wait()
+            with _allowed(LinkNotFoundError):
+                _, answer = self.desk.lease(known, ("default", device, interface), f"caller {number}", 600)
+                answers.extend([answer] if isinstance(answer, Drain) else [])
+
+        with ThreadPoolExecutor(len(places)) as callers:
+            list(callers.map(ask, range(len(places)), places))
+        self.leases |= {answer.drain_id: answer for answer in answers}
 
     @rule(place=st.sampled_from(PLACES), ttl_s=st.sampled_from([60, 600]))
     def ask_drain_and_say_nothing(self, place: str, ttl_s: float) -> None:
