@@ -24,7 +24,7 @@ def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], A
     Args:
         path: of the file.
         kind: what it is to be.
-        told: one of pydantic's errors, with what was read, in the file's own words.
+        told: one of pydantic's errors, with what was read, in the file's own words; empty where another one says it.
 
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be.
@@ -40,7 +40,7 @@ def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], A
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        msg = f"{path}: " + "; ".join(told(dict(e), raw) for e in error.errors())
+        msg = f"{path}: " + "; ".join(filter(None, (told(dict(e), raw) for e in error.errors())))
         raise ConfigError(msg) from None
 
 

@@ -197,7 +197,7 @@ class Client:
         return self._post(DrainAnswer, f"/v1/leases/{quote(drain_id, safe='')}/release")
 
     def decisions(self, **asked: str | int) -> LogAnswer:
-        """What was advised, granted, refused and reported; `asked` are ``kind``, ``link_id`` and ``limit``."""
+        """What was advised, granted, refused and reported; `asked` as `LogQuery` has it."""
         return self._get(LogAnswer, "/v1/decisions", asked)
 
     def version(self) -> Version:

@@ -12,6 +12,7 @@ from serving.access import audit, idempotency
 from serving.access.tables import idempotency as answers
 from serving.alarms import Status
 from serving.database import reading
+from serving.drains import log
 from serving.queries import is_standing
 from serving.store import AlarmStore
 from serving.tables import alarm_events, alarms, deliveries, outbox, runs
@@ -66,13 +67,14 @@ class Pruned:
     alarms: int
     runs: int
     audit: int
+    decisions: int = 0
 
 
 def prune(store: AlarmStore, before: datetime) -> Pruned:
-    """Delete alarms that ended before a time, with their events, and runs and audit entries of before it.
+    """Delete alarms that ended before a time, with their events, and runs, decisions and audit entries of before it.
 
-    The latest run stays. Events can be deleted in no other way: the triggers that keep them are away within this
-    transaction only.
+    The latest run stays, and so do drains that are not over. Events can be deleted in no other way: the triggers that
+    keep them are away within this transaction only.
     """
     with store.changing("retention") as change:
         connection = change.connection
@@ -87,8 +89,9 @@ def prune(store: AlarmStore, before: datetime) -> Pruned:
         gone = connection.execute(delete(alarms).where(~is_standing(), alarms.c.cleared_at < before)).rowcount
         for guard in guards:
             connection.execute(text(guard))
+        decided = log.forget(connection, before)
         old = connection.execute(delete(runs).where(runs.c.at < before, runs.c.at < latest)).rowcount
-    return Pruned(gone, old, audit.prune(store.engine, before))
+    return Pruned(gone, old, audit.prune(store.engine, before), decided)
 
 
 def _drop_guards(connection: Connection) -> list[str]:

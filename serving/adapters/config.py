@@ -4,6 +4,7 @@ Unknown keys are errors that name the nearest right one. A secret is never in th
 environment, or a file.
 """
 
+import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -232,8 +233,24 @@ def read_secret(name: str, what: str, variable: str | None, file: Path | None) -
 def _told(error: dict[str, Any], raw: dict[str, Any]) -> str:
     place = [part for part in error["loc"] if part not in _KINDS]
     if error["type"].startswith("union_tag"):
-        return f"{_where(place, raw)}: kind is one of {', '.join(_KINDS)}"
+        return f"{_where(place, raw)}: kind is one of {', '.join(_KINDS)}{_near_kind(place, raw)}"
+    if place == ["adapter"] and error["type"] != "missing":
+        return _no_list(raw["adapter"])
     return sentence(error, place, lambda around: _keys(around, raw), lambda around: _where(around, raw))
+
+
+def _no_list(given: object) -> str:
+    """Why there is no adapter; empty where each says for itself what is wrong with it."""
+    if isinstance(given, list):
+        return "" if given else "there is no adapter: write [[adapter]] for each"
+    return "adapter is no list: write [[adapter]] for each, with a name and a kind"
+
+
+def _near_kind(place: Place, raw: dict[str, Any]) -> str:
+    """The nearest to the kind that is not there."""
+    given = raw["adapter"][place[1]].get("kind") if isinstance(raw["adapter"][place[1]], dict) else None
+    near = difflib.get_close_matches(given, _KINDS, n=1, cutoff=0.0) if isinstance(given, str) else []
+    return f"; the nearest to {given!r} is {near[0]!r}" if near else ""
 
 
 def _keys(place: Place, raw: dict[str, Any]) -> list[str]:

@@ -107,7 +107,9 @@ def delete_old(*, keep_days: int, as_json: bool) -> None:
     if as_json:
         _print_json(asdict(gone))
     else:
-        typer.echo(f"deleted {gone.alarms} alarms, {gone.runs} runs, {gone.audit} audit entries")
+        typer.echo(
+            f"deleted {gone.alarms} alarms, {gone.runs} runs, {gone.decisions} decisions, {gone.audit} audit entries"
+        )
 
 
 def export(out: Path) -> None:

@@ -1,5 +1,6 @@
 """`forelight decisions …`: what was decided about links, and the switches that people hold."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,13 +20,17 @@ decisions = typer.Typer(help="Drains: what was decided, what is out, modes, excl
 @decisions.command("list")
 def decisions_list(
     kind: Annotated[_Kind | None, typer.Option(help="Only these.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(parser=utc_time, metavar="TIME", help="Written at or after that time.")
+    ] = None,
+    before: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="Older than that decision_id.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="So many at most.")] = 100,
     json: Json = False,
 ) -> None:
     """What was advised, granted, refused and reported, the newest first."""
     from serving.cli import decisions as command
 
-    command.list_decisions(kind=kind, limit=limit, as_json=json)
+    command.list_decisions(kind=kind, since=since, before=before, limit=limit, as_json=json)
 
 
 @decisions.command("status")
@@ -79,11 +84,12 @@ def decisions_exclude(
     hours: Annotated[float, typer.Option(min=0.1, max=8_760.0, help="For so long.")] = 24.0,
     site: Annotated[str, typer.Option(help="Which site.")] = "default",
     reason: _Why = "",
+    force: Annotated[bool, typer.Option("--force", help="Though no link is known there.")] = False,
 ) -> None:
     """Let nothing be drained at a port or a device for some hours."""
     from serving.cli import decisions as command
 
-    command.exclude(device, interface, site=site, hours=hours, why=reason)
+    command.exclude(device, interface, site=site, hours=hours, why=reason, force=force)
 
 
 @decisions.command("include")

@@ -1,7 +1,8 @@
 """``forelight decisions``: what was decided, what is out, and the switches that people hold."""
 
+import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -24,8 +25,10 @@ from serving.drains.config import load_drain_config
 from serving.drains.desk import Desk
 from serving.drains.fabric import LinkClass
 from serving.drains.guard import Code
+from serving.drains.log import LogFilter, LogPage, read_log
 from serving.drains.records import Exclusion, Kind
 from serving.drains.replay import Period, Replay, replay
+from serving.drains.sight import look
 from serving.drains.store import ALL, DrainStore
 from serving.errors import ServingError
 from serving.scoring.training import newest_hour
@@ -36,20 +39,29 @@ __all__ = ["exclude", "include", "list_decisions", "run_replay", "set_mode", "st
 
 _WIDTH: Final = 160
 _ADVICE: Final = 1_000_000
+_FORCE: Final = "--force excludes it all the same"
 
 
-def list_decisions(*, kind: str | None, limit: int, as_json: bool) -> None:
+def list_decisions(*, kind: str | None, since: datetime | None, before: int | None, limit: int, as_json: bool) -> None:
     """Print the log, the newest first."""
-    with _drains() as (_, drains):
-        found = drains.log(kind=None if kind is None else Kind(kind), limit=limit)
+    where = LogFilter(None if kind is None else Kind(kind), since=since)
+    with AlarmStore(Settings.from_env().database_url) as store:
+        cursor = None if before is None else str(before)
+        found = read_log(store.engine, where, cursor=cursor, limit=limit)
     if as_json:
-        _print_json([asdict(entry) for entry in found])
+        _print_json([{"decision_id": line.number} | asdict(line.entry) for line in found.lines])
         return
+    _tell_log(found)
+
+
+def _tell_log(found: LogPage) -> None:
     table = Table("at", "what", "outcome", "code", "where", "by", "why")
-    for one in found:
+    for one in (line.entry for line in found.lines):
         where = " ".join(part for part in (one.device, one.interface) if part)
         table.add_row(_minute(one.at), one.kind, one.outcome, one.code or "", where, one.who, one.why)
     _print(table)
+    if found.next_cursor is not None:
+        typer.echo(f"there are older ones: --before {found.next_cursor}")
 
 
 def status(*, as_json: bool) -> None:
@@ -114,13 +126,37 @@ def stop(*, stopped: bool, why: str) -> None:
     typer.echo("no lease is given until `forelight decisions resume`" if stopped else "leases are given again")
 
 
-def exclude(device: str, interface: str | None, *, site: str, hours: float, why: str) -> None:
-    """Let nothing be drained at a port or a device for some hours."""
+def exclude(device: str, interface: str | None, *, site: str, hours: float, why: str, force: bool) -> None:
+    """Let nothing be drained at a port or a device for some hours.
+
+    Raises:
+        ServingError: no link is known there, and it was not forced: a name that is mistyped would protect nothing.
+    """
+    if not force and (unknown := _unknown(site, device, interface)):
+        raise ServingError(unknown)
     place = {"site": site, "device": device, "interface": interface}
     with _drains() as (_, drains), drains.writing() as writing:
         until = writing.now + timedelta(hours=hours)
         writing.exclude(Exclusion(exclusion_id=0, until=until, who=f"cli:{user()}", why=why, **place))  # type: ignore[arg-type]  # as named
     typer.echo(f"{' '.join(part for part in (device, interface) if part)} is excluded until {_minute(until)}")
+
+
+def _unknown(site: str, device: str, interface: str | None) -> str:
+    """Why nothing would be excluded; empty where there is a link at that place."""
+    settings = Settings.from_env()
+    ports = look(Lake(settings.lake_uri), load_drain_config(settings.drains_config).guard, utc_now()).fabric.at_port
+    here = {port for port in ports if port[0] == site}
+    if not any(name == device for _, name, _ in here):
+        return f"no link is known at {device} of site {site}{_nearest(device, {name for _, name, _ in here})}; {_FORCE}"
+    names = {port for _, name, port in here if name == device}
+    if interface is not None and interface not in names:
+        return f"no link is known at {interface} of {device}{_nearest(interface, names)}; {_FORCE}"
+    return ""
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)
+    return f"; the nearest is {near[0]}" if near else ", nor anywhere"
 
 
 def include(number: int) -> None:

@@ -77,7 +77,7 @@ def alarms_prune(
     keep_days: Annotated[int, typer.Option(min=30, max=36_500, help="Keep what ended within so many.")] = 730,
     json: Json = False,
 ) -> None:
-    """Delete alarms that ended long ago, with their events, and runs and audit entries as old."""
+    """Delete alarms that ended long ago, with their events, and runs, decisions and audit entries as old."""
     from serving.cli import alarms as command
 
     command.delete_old(keep_days=keep_days, as_json=json)

@@ -122,12 +122,25 @@ def load_drain_config(path: Path) -> DrainConfig:
     return load_toml(path, DrainConfig, _told) if path.exists() else DrainConfig.default()
 
 
+def _no_class(name: str) -> str:
+    """What stands in [cost] and is no class of links."""
+    classes = [str(kind) for kind in LinkClass]
+    if name in Cost.model_fields:
+        return f"cost.{name} is of a class of links: write it below {' or '.join(f'[cost.{one}]' for one in classes)}"
+    near = difflib.get_close_matches(name, classes, n=1, cutoff=0.0)
+    return f"unknown section [cost.{name}]; the nearest is [cost.{near[0]}]"
+
+
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {"guard": Guard, "cost": Cost, "activation": Activation}
 
 
 def _told(error: dict[str, Any], _raw: object) -> str:
     """As the key stands in the file: the name with its section in front."""
     place = list(error["loc"])
+    if place[-1] == "[key]":
+        return _no_class(str(place[-2]))
+    if place[:1] == ["cost"] and len(place) == 2 and place[1] in Cost.model_fields:  # noqa: PLR2004 - section and name
+        return ""  # said with its name already
     where = ".".join(str(part) for part in place)
     if error["type"] != "extra_forbidden":
         message = str(error["msg"])

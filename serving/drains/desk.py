@@ -1,7 +1,7 @@
 """The desk where automation asks: advice on a link, leases, and reports of what was done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ingest.schema import Action
 from serving.alarms import AlarmRecord, Suspect, left_alone
@@ -11,6 +11,7 @@ from serving.drains.fabric import Link, LinkClass, Port
 from serving.drains.guard import Code, Network, Refusal, refusal
 from serving.drains.judged import Judged, advice_entry, entry, grant, lease_entry, refused, unasked
 from serving.drains.records import Drain, DrainState, Kind, Verdict
+from serving.drains.refusals import Refusals
 from serving.drains.sight import Sight
 from serving.drains.store import DrainStore, Standing, Writing
 from serving.drains.verify import Verification
@@ -38,11 +39,13 @@ class Desk:
         store: what is out and what was decided.
         config: limits, costs, what `active` asks for.
         no_act_share: of the alarms between switches, left alone at random.
+        refusals: that are written down already.
     """
 
     store: DrainStore
     config: DrainConfig
     no_act_share: float = 0.0
+    refusals: Refusals = field(default_factory=Refusals, repr=False, compare=False)
 
     def judge(self, known: Known, standing: Standing, port: Port) -> Judged:
         """Advice on the link at a port.
@@ -92,10 +95,14 @@ class Desk:
                 if one.link_id == judged.link.link_id and _holds(one, holder, standing):
                     return judged, self._still(known, standing, one)
             answer = grant(judged, port, holder, ttl_s or self.config.lease_s, standing) or refused(judged)
+            line = lease_entry(judged, port, holder, answer, standing)
             if isinstance(answer, Drain):
                 writing.add(answer)
-            writing.log(lease_entry(judged, port, holder, answer, standing))
-            return judged, answer
+            if new := not self.refusals.repeats(line):
+                writing.log(line)
+        if new:
+            self.refusals.note(line)
+        return judged, answer
 
         return self.store.together(decide, known.sight.observed)
 
@@ -164,20 +171,22 @@ class Desk:
             if before.state is DrainState.UNDRAINED:
                 return before
             tried = (*before.actions, *actions)
-            after = replace(before, state=DrainState.UNDRAINED, ended_at=writing.now, actions=tried)
+            after = replace(before, state=DrainState.UNDRAINED, ended_at=writing.now, actions=tried, verdict=None)
             writing.change(after)
             told = f"tried {', '.join(actions)}" if actions else "nothing was said to be repaired"
             writing.log(entry(writing, after, Kind.UNDRAINED, who, f"{told}; {why}" if why else told))
             return after
 
     def verified(self, drain_id: str, found: Verification, who: str, why: str) -> Drain:
-        """Keep the verdict on a repair; a class of links whose repairs fail goes back to shadow.
+        """Keep the verdict on a repair where it is new; a class of links whose repairs fail goes back to shadow.
 
         Raises:
             DrainNotFoundError: there is no such drain.
         """
         with self.store.writing() as writing:
             before = writing.drain(drain_id)
+            if before.verdict is found.verdict:
+                return before
             after = replace(before, verdict=found.verdict)
             writing.change(after)
             told = "; ".join(found.findings)

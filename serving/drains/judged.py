@@ -11,6 +11,7 @@ from serving.drains.advice import Advice, Decision, Mode
 from serving.drains.fabric import Link, LinkClass, Port
 from serving.drains.guard import Code, Refusal
 from serving.drains.records import Drain, DrainState, Entry, Kind
+from serving.drains.refusals import REFUSED
 from serving.drains.store import Standing, Writing
 
 __all__ = ["Judged", "advice_entry", "entry", "grant", "lease_entry", "refused", "unasked"]
@@ -117,7 +118,7 @@ def lease_entry(judged: Judged, port: Port, holder: str, answer: Drain | Refusal
     """The line on a lease that was asked for."""
     told: dict[str, Any] = {"kind": Kind.LEASE, "who": holder}
     if isinstance(answer, Refusal):
-        told |= {"outcome": "refused", "code": answer.code, "why": answer.why}
+        told |= {"outcome": REFUSED, "code": answer.code, "why": answer.why}
     else:
         told |= {"outcome": "granted", "why": judged.decision.why, "drain_id": answer.drain_id}
     return Entry(**_judged(judged, port, standing) | told)

@@ -11,9 +11,10 @@ from serving.drains.advice import Advice, Mode
 from serving.drains.fabric import LinkClass
 from serving.drains.guard import Code, Refusal
 from serving.drains.judged import Judged
-from serving.drains.records import Drain, DrainState, Entry, Kind, Verdict
+from serving.drains.log import LogFilter, LogPage
+from serving.drains.records import Drain, DrainState, Kind, Verdict
 from serving.drains.verify import Verification
-from serving.wire.base import Asked, Name, Said
+from serving.wire.base import Asked, Name, Said, Time
 from serving.wire.transceivers import ActionStep
 
 __all__ = [
@@ -54,7 +55,13 @@ class LogQuery(Asked):
 
     kind: Kind | None = None
     link_id: Annotated[str | None, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = None
+    since: Annotated[Time | None, Field(description="Written at or after that time.")] = None
+    cursor: Annotated[str | None, Field(max_length=1000, description="`next_cursor` of the answer before.")] = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+    def filter(self) -> LogFilter:
+        """The store's form of it."""
+        return LogFilter(self.kind, self.link_id, self.since)
 
 
 class DecisionAnswer(Said):
@@ -171,6 +178,7 @@ class Verified(Said):
 class LogEntry(Said):
     """What was decided, also where nothing was done."""
 
+    decision_id: Annotated[int, Field(description="Rises with time.")]
     at: datetime
     kind: Kind
     outcome: str
@@ -192,9 +200,14 @@ class LogAnswer(Said):
     """Entries, the newest first."""
 
     entries: list[LogEntry]
+    next_cursor: Annotated[str | None, Field(description="Null on the last page.")]
 
     @classmethod
-    def of(cls, entries: tuple[Entry, ...]) -> Self:
-        """The store's entries."""
-        names = LogEntry.model_fields
-        return cls(entries=[LogEntry(**{name: getattr(entry, name) for name in names}) for entry in entries])
+    def of(cls, page: LogPage) -> Self:
+        """The store's page."""
+        names = [name for name in LogEntry.model_fields if name != "decision_id"]
+        entries = [
+            LogEntry(decision_id=line.number, **{name: getattr(line.entry, name) for name in names})
+            for line in page.lines
+        ]
+        return cls(entries=entries, next_cursor=page.next_cursor)

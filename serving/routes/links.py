@@ -9,6 +9,7 @@ from ingest.schema import FailureType
 from serving.deps import CallerDep, KnownDep, ReportedDep, ServicesDep, no_query, once, operator, reader
 from serving.drains.desk import Known
 from serving.drains.fabric import Port
+from serving.drains.log import read_log
 from serving.drains.records import DrainState
 from serving.drains.verify import next_action, verify
 from serving.drains.wire import (
@@ -128,8 +129,8 @@ async def release(drain_id: Annotated[Name, Path()], services: ServicesDep, call
 @router.get("/v1/decisions", dependencies=_READ, responses=problem_responses(401, 422, 429, 503))
 async def list_decisions(query: Annotated[LogQuery, Query()], services: ServicesDep) -> LogAnswer:
     """What was advised, granted, refused and reported, the newest first; also what was not done."""
-    log = services.desk.store.log
-    return LogAnswer.of(await run_in_threadpool(log, kind=query.kind, link_id=query.link_id, limit=query.limit))
+    engine, where = services.store.engine, query.filter()
+    return LogAnswer.of(await run_in_threadpool(read_log, engine, where, cursor=query.cursor, limit=query.limit))
 
 
 def _verify(services: ServicesDep, known: Known, port: Port, who: str, reason: str) -> Verified:

@@ -139,7 +139,7 @@ class TestRetention:
         store.apply(make_run(now + timedelta(days=10)))
         store.transition("alarm-002", Status.CLEARED, "ann", "")
 
-        assert Pruned(alarms=1, runs=1, audit=1) == prune(store, now + timedelta(days=5))
+        assert Pruned(alarms=1, runs=1, audit=1, decisions=0) == prune(store, now + timedelta(days=5))
 
         assert {"alarm-002", "alarm-003"} == {record.alarm_id for record in store.alarms().alarms}
         assert () == store.events("alarm-001")

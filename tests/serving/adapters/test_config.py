@@ -80,6 +80,25 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, old: str, new: st
         _load(tmp_path, ALL.replace(old, new))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[adapter]\nname = "oncall"\n',
+            r"adapter is no list: write \[\[adapter\]\] for each, with a name and a kind$",
+        ),
+        ('[adapter.oncall]\nkind = "webhook"\n', r"adapter is no list: write \[\[adapter\]\] for each"),
+        ('adapter = "oncall"\n', r"adapter is no list: write \[\[adapter\]\] for each"),
+        ("adapter = []\n", r"there is no adapter: write \[\[adapter\]\] for each$"),
+        ('[[adapter]]\nname = "a"\nkind = "webhok"\n', r"kubernetes; the nearest to 'webhok' is 'webhook'$"),
+        ('[[adaptor]]\nkind = "webhook"\n', "unknown key 'adaptor'; the nearest is 'adapter'$"),
+    ],
+)
+def test_adapters_that_are_none_are_told_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        _load(tmp_path, text)
+
+
 def test_without_an_adapter_there_is_nothing_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the file: adapter is missing"):
         _load(tmp_path, "[deliver]\n")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,58 @@ def _told(home: Path, console: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def test_the_kill_switch_and_exclusions_are_thrown_shown_and_taken_back(told: Callable[..., str]) -> None:
+@pytest.fixture(name="cabled")
+def _cabled(home: Path) -> None:
+    """One link is known."""
+    ends = {"a_device": "leaf01", "a_interface": "Ethernet1", "z_device": "spine01", "z_interface": "Ethernet1"}
+    row = {
+        **ends,
+        "a_site": "default",
+        "z_site": "default",
+        "source": "file",
+        "received_at": datetime(2026, 1, 1, tzinfo=UTC),
+    }
+    Lake(str(home / "lake")).append(LINKS, pl.DataFrame([row]))
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (
+            ("leaf1",),
+            "no link is known at leaf1 of site default; the nearest is leaf01; --force excludes it all the same",
+        ),
+        (("leaf01", "Ethernet11"), "no link is known at Ethernet11 of leaf01; the nearest is Ethernet1; --force"),
+        (("leaf01", "--site", "north"), "no link is known at leaf01 of site north, nor anywhere; --force"),
+    ],
+)
+def test_what_no_link_is_known_of_is_excluded_by_force_only(
+    home: Path, console: Callable[..., Any], told: Callable[..., str], cabled: None, where: tuple[str, ...], said: str
+) -> None:
+    """A name that is mistyped would protect nothing, and nobody would see."""
+    ran = console(home, "decisions", "exclude", *where)
+    before = json.loads(told("status", "--json"))["exclusions"]
+
+    told("exclude", *where, "--force")
+
+    assert 1 == ran.code
+    assert said in ran.err
+    assert (0, 1) == (len(before), len(json.loads(told("status", "--json"))["exclusions"]))
+
+
+def test_the_log_is_listed_from_a_time_on_and_page_by_page(told: Callable[..., str]) -> None:
+    for name in ("stop", "resume", "stop"):
+        told(name)
+    first = json.loads(told("list", "--limit", "2", "--json"))
+    rest = json.loads(told("list", "--before", str(first[-1]["decision_id"]), "--json"))
+
+    assert [["stopped", "running"], ["stopped"]] == [[one["outcome"] for one in page] for page in (first, rest)]
+    assert f"there are older ones: --before {first[-1]['decision_id']}" in told("list", "--limit", "2")
+    assert [] == json.loads(told("list", "--since", "2999-01-01T00:00:00Z", "--json"))
+    assert 3 == len(json.loads(told("list", "--since", "2020-01-01T00:00:00Z", "--json")))
+
+
+def test_the_kill_switch_and_exclusions_are_thrown_shown_and_taken_back(told: Callable[..., str], cabled: None) -> None:
     told("stop", "--reason", "fire drill")
     told("exclude", "leaf01", "Ethernet1", "--hours", "2", "--reason", "soak")
     status = json.loads(told("status", "--json"))

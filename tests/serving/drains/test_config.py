@@ -36,6 +36,12 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
         ("[gard]\n", "unknown key 'gard'; the nearest is 'guard'"),
         ("[guard]\nleast_path_share = 0.2", "guard.least_path_share: input should be greater than or equal to 0.5"),
         ("[activation]\nshadow_days = 3", "activation.shadow_days: input should be greater than or equal to 28"),
+        ("[cost.fabrik]\nfailure = 1", "drains.toml: unknown section [cost.fabrik]; the nearest is [cost.fabric]"),
+        ("[cost.fabric]\nfailur = 1", "unknown key 'cost.fabric.failur'; the nearest is 'failure'"),
+        (
+            "[cost]\nfailure = 1",
+            "drains.toml: cost.failure is of a class of links: write it below [cost.fabric] or [cost.access]",
+        ),
         ("[guard\n", "Expected"),
     ],
 )
@@ -47,3 +53,4 @@ def test_an_error_names_the_file_the_place_and_the_remedy(tmp_path: Path, text: 
         load_drain_config(file)
     assert str(file) in str(refused.value)
     assert told in str(refused.value)
+    assert "input should be a valid" not in str(refused.value)

@@ -13,12 +13,14 @@ from serving.alarms import AlarmRecord
 from serving.drains.advice import Mode
 from serving.drains.desk import Desk, Known
 from serving.drains.guard import Code, Refusal
+from serving.drains.log import LogFilter, read_log
 from serving.drains.observed import Observed
 from serving.drains.records import Drain, DrainState, Exclusion, Kind, Verdict
 from serving.drains.store import ALL, DrainStore
 from serving.drains.verify import Verification
-from serving.errors import DrainNotFoundError, LeaseOwnerError, LinkNotFoundError
+from serving.errors import CursorError, DrainNotFoundError, LeaseOwnerError, LinkNotFoundError
 from serving.store import AlarmStore
+from serving.upkeep import prune
 
 ONE = ("default", "leaf01", "Ethernet1")
 PLACES = [f"{leaf} Ethernet{port}" for leaf in ("leaf01", "leaf02") for port in (1, 2, 3, 4)]
@@ -195,6 +197,113 @@ def test_a_drain_is_reported_back_and_verified(
     assert (DrainState.UNDRAINED, now + timedelta(hours=3)) == (back.state, back.ended_at)
     assert (Verdict.PASSED, ("clean_connector",)) == (done.verdict, tuple(done.actions))
     assert ["verified", "undrained", "drained", "lease"] == [entry.kind for entry in desk.store.log(limit=4)]
+
+
+def test_who_polls_and_is_refused_is_written_down_when_the_answer_changes_and_once_a_day(
+    desk: Desk, known: Callable[[], Known], advance: Callable[..., None]
+) -> None:
+    """A consumer that asks every ten seconds would bury all else; another caller, reason or day is news."""
+    desk.lease(known(), ONE, "first", 3_600)
+
+    def lines() -> int:
+        return len(desk.store.log(kind=Kind.LEASE, limit=1000))
+
+    told = []
+    for _ in range(5):
+        _, answer = desk.lease(known(), ONE, "second", None)
+        assert isinstance(answer, Refusal)
+        told.append((lines(), answer.code))
+    assert [(2, Code.HELD)] * 5 == told
+    desk.lease(known(), ONE, "third", None)
+    assert 3 == lines()
+    with desk.store.writing() as writing:
+        writing.switch(ALL, Code.STOPPED, "jo", "")
+    assert [4, 4] == [_lines_after(desk, known, "second", lines) for _ in range(2)]
+    with desk.store.writing() as writing:
+        writing.switch(ALL, "running", "jo", "")
+    advance(hours=25)
+    assert isinstance(desk.lease(known(), ONE, "second", 60)[1], Drain), "the lease has run out"
+    assert 5 == lines()
+    assert isinstance(desk.lease(known(), ONE, "third", None)[1], Refusal)
+    assert 6 == lines()
+
+
+def _lines_after(desk: Desk, known: Callable[[], Known], holder: str, lines: Callable[[], int]) -> int:
+    desk.lease(known(), ONE, holder, None)
+    return lines()
+
+
+def test_what_was_decided_long_ago_is_deleted_but_for_what_still_holds(
+    desk: Desk, known: Callable[[], Known], advance: Callable[..., None], store: AlarmStore, now: datetime
+) -> None:
+    """The newest line stays, for the store's time is never before it; a drain that is out stays however old."""
+    desk.drained(known(), ONE, "ufm", "isolated")
+    over = desk.lease(known(), _port("leaf02 Ethernet1"), "remediator", 60)[1]
+    assert isinstance(over, Drain)
+    with desk.store.writing() as writing:
+        place = {"site": "default", "device": "leaf04", "interface": None}
+        writing.exclude(Exclusion(exclusion_id=0, until=now + timedelta(hours=1), who="jo", why="", **place))  # type: ignore[arg-type]  # as named
+    advance(hours=2)
+    desk.record(known(), "forelight 7")  # the lease is over and its link seen up
+    advance(days=60)
+
+    gone = prune(store, now + timedelta(days=30))
+    kept = desk.store.standing()
+
+    assert gone.decisions > 4
+    assert 1 == len(desk.store.log(limit=1000))
+    assert ["ufm"] == [one.holder for one in kept.out]
+    with pytest.raises(DrainNotFoundError):
+        desk.store.drain(over.drain_id)
+    assert 0 == prune(store, now + timedelta(days=30)).decisions
+
+
+def test_pages_of_the_log_meet_each_entry_once_while_others_are_written(
+    desk: Desk, known: Callable[[], Known], store: AlarmStore, now: datetime, advance: Callable[..., None]
+) -> None:
+    desk.record(known(), "forelight 7")
+    advance(hours=1)
+    desk.drained(known(), ONE, "ufm", "isolated")
+    wanted = [entry.link_id for entry in desk.store.log(limit=1000)]
+    met, cursor = [], None
+    for number in range(100):
+        page = read_log(store.engine, LogFilter(), cursor=cursor, limit=2)
+        met += [line.entry.link_id for line in page.lines]
+        desk.lease(known(), ONE, f"poller {number}", None)
+        if (cursor := page.next_cursor) is None:
+            break
+
+    assert wanted == met
+    later = read_log(store.engine, LogFilter(kind=Kind.DRAINED, since=now + timedelta(minutes=30)))
+    assert (["drained"], None) == ([line.entry.kind for line in later.lines], later.next_cursor)
+    assert () == read_log(store.engine, LogFilter(kind=Kind.ADVICE, since=now + timedelta(minutes=30))).lines
+    for none in ("", "x", "-1", "1" * 40, "²"):
+        with pytest.raises(CursorError):
+            read_log(store.engine, LogFilter(), cursor=none)
+
+
+def test_a_verdict_is_written_down_when_it_changes_not_at_each_poll(
+    desk: Desk, known: Callable[[], Known], advance: Callable[..., None]
+) -> None:
+    def back(actions: list[Action]) -> str:
+        desk.drained(known(), ONE, "remediator", "")
+        advance(hours=1)
+        return desk.undrained(known(), ONE, "technician", "", actions).drain_id
+
+    def verdicts() -> list[str]:
+        return [entry.outcome for entry in desk.store.log(kind=Kind.VERIFIED)][::-1]
+
+    first = back([Action.CLEAN_CONNECTOR])
+    for hours in range(3):
+        desk.verified(first, Verification(Verdict.PENDING, (f"watched for {hours} h",)), "remediator", "")
+    for _ in range(3):
+        desk.verified(first, Verification(Verdict.FAILED, ("3 flaps",)), "remediator", "")
+    assert ["pending", "failed"] == verdicts()
+
+    second = back([Action.RESEAT])
+    desk.verified(second, Verification(Verdict.FAILED, ("2 flaps",)), "remediator", "")
+
+    assert ["pending", "failed", "failed"] == verdicts(), "the next repair has a verdict of its own"
 
 
 def test_a_drain_that_nobody_asked_for_counts_as_out(desk: Desk, known: Callable[[], Known]) -> None:
