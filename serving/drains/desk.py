@@ -10,7 +10,7 @@ from serving.drains.config import DrainConfig
 from serving.drains.fabric import Link, LinkClass, Port
 from serving.drains.guard import Code, Network, Refusal, refusal
 from serving.drains.judged import Judged, advice_entry, entry, grant, lease_entry, refused, unasked
-from serving.drains.records import Drain, DrainState, Kind, Verdict
+from serving.drains.records import Drain, DrainState, Entry, Kind, Verdict
 from serving.drains.refusals import Refusals
 from serving.drains.sight import Sight
 from serving.drains.store import DrainStore, Standing, Writing
@@ -98,13 +98,16 @@ class Desk:
             line = lease_entry(judged, port, holder, answer, standing)
             if isinstance(answer, Drain):
                 writing.add(answer)
-            if new := not self.refusals.repeats(line):
+            if not self.refusals.repeats(line):
                 writing.log(line)
-        if new:
-            self.refusals.note(line)
-        return judged, answer
+                written.append(line)
+            return judged, answer
 
-        return self.store.together(decide, known.sight.observed)
+        written: list[Entry] = []
+        found = self.store.together(decide, known.sight.observed)
+        for line in written:  # they are on disk
+            self.refusals.note(line)
+        return found
 
     def _still(self, known: Known, standing: Standing, lease: Drain) -> Drain | Refusal:
         """A lease that stands, unless what was said since is against draining at all."""
