@@ -50,6 +50,7 @@ class Poll:
         varbinds: cells that were read, or updates that came.
         events: rows of `port_events`, of devices that stream.
         gaps: that have ended.
+        notes: what should be looked at, a sentence each; the same at every poll.
     """
 
     target: Target
@@ -68,6 +69,7 @@ class Poll:
     varbinds: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:

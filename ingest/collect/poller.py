@@ -137,7 +137,7 @@ class Poller:
         waiting = [(t, wait_s[_key(t)]) for t in self._config.target if wait_s[_key(t)] > 0]
         took_s = time.monotonic() - started
         overrun_s = max(0.0, took_s - self._config.collect.interval_s)
-        return Sweep(polls, took_s, waiting, overrun_s, self._notes())
+        return Sweep(polls, took_s, waiting, overrun_s, self._notes(polls))
 
     async def run(self, stop: asyncio.Event, report: Callable[[Sweep | IngestError], None]) -> None:
         """Sweep at every interval until `stop`, and listen to streams meanwhile; an overrun skips what it covers."""
@@ -154,7 +154,10 @@ class Poller:
             due += interval_s * max(1, -(-(time.monotonic() - due) // interval_s))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), max(0.0, due - time.monotonic()))
-        await self._write([stream.empty(self._known, last=True) for stream in self._streams.values()])
+        if self._streams:
+            polls = [stream.empty(self._known, last=True) for stream in self._streams.values()]
+            await self._write(polls)
+            report(Sweep(polls, 0.0))
 
     def close(self) -> None:
         """Free all sockets."""
@@ -242,7 +245,7 @@ class Poller:
                 self._links.report(*where, poll.lldp, device.interfaces, cages=set(device.ports))
         return self._links.changes(at)
 
-    def _notes(self) -> list[str]:
+    def _notes(self, polls: list[Poll]) -> list[str]:
         """What is new to be said of the whole: each once."""
         engines: dict[bytes, list[str]] = {}
         for (_, device), connection in self._connections.items():
@@ -255,7 +258,8 @@ class Poller:
             for engine, devices in engines.items()
             if len(devices) > 1
         ]
-        news = [note for note in [*notes, *(self._links.doubts if self._links else ())] if note not in self._noted]
+        notes += [*(self._links.doubts if self._links else ()), *(note for poll in polls for note in poll.notes)]
+        news = [note for note in notes if note not in self._noted]
         self._noted.update(news)
         return news
 

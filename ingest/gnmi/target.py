@@ -78,12 +78,15 @@ class GnmiDevice:
             IngestError: nothing has come, and why.
             TimeoutError: the deadline passed.
         """
-        async with asyncio.timeout(deadline_s):
-            if not stream:
-                await self._subscriber.once()
-            else:
-                self.listen()
-                await self._settled.wait()
+        if stream:
+            self.listen()
+        try:
+            async with asyncio.timeout(deadline_s):
+                await (self._settled.wait() if stream else self._subscriber.once())
+        except TimeoutError:
+            if self._mirror is None or not stream:
+                raise
+            self._settled.set()  # it has begun, and not told all: later sweeps do not wait for that
         return self.empty(known, doubts, last=not stream)
 
     def listen(self) -> None:
@@ -118,6 +121,7 @@ class GnmiDevice:
             poll.error = "it has not said yet that it has told all (sync_response)"
         poll.partial = poll.error is not None and bool(poll.lane_count + poll.port_count)
         self._inventory(poll, known, doubts)
+        poll.notes = self._notes()
         return poll
 
     def close(self) -> None:
@@ -223,6 +227,16 @@ class GnmiDevice:
         alive = poll.decoded.alive
         lit = {reading.interface for reading in poll.decoded.readings if reading.value is not None}
         poll.coverage = len(lit) / len(alive) if alive else None
+
+    def _notes(self) -> list[str]:
+        """What should be looked at; the poller says each once."""
+        assert self._mirror is not None  # noqa: S101 - it has begun
+        device = self.target.device
+        notes = [f"{device}: readings without their keys belong to nobody: {name}" for name in self._mirror.refused]
+        unplaced = self._layout.places.unplaced if self._layout is not None else []
+        if unplaced and self._mirror.synced:
+            notes.append(f"{device}: components with a transceiver at no port: {', '.join(unplaced)}")
+        return notes
 
     def _lldp_news(self) -> Lldp | None:
         if self._mirror is None or not self._mirror.synced or self._layout is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
-from gnmi_server.wire import Key, Leaf, covers, key_of, parsed, path_of, shared, text_of, typed
+from gnmi_server.wire import Key, Leaf, covers, key_of, overlap, parsed, path_of, shared, text_of, typed
 from pygnmi.spec.v080.gnmi_pb2 import (
     CapabilityRequest,
     CapabilityResponse,
@@ -197,7 +197,7 @@ class Servicer(gNMIServicer):  # type: ignore[misc]  # the stubs have no types
         elif first == asked.prefix.target:
             for each in asked.subscription:
                 wanted = key_of(each.path)
-                if kind == "delete" and (covers(wanted, second) or covers(second, wanted)):
+                if kind == "delete" and (overlap(wanted, second)):
                     yield self._message(asked, deletes=[second])
                     return
                 if kind == "change" and each.mode == SubscriptionMode.ON_CHANGE and covers(wanted, second[0]):

@@ -45,6 +45,14 @@ def covers(asked: Key, leaf: Key) -> bool:
     return True
 
 
+def overlap(one: Key, other: Key) -> bool:
+    """Whether one path may lie below the other."""
+    pairs = list(zip(one, other, strict=False))
+    if any(name != own for (name, _), (own, _) in pairs):
+        return False
+    return all(dict(own).get(key, value) == value for (_, keys), (_, own) in pairs for key, value in keys)
+
+
 def typed(value: Leaf, encoding: int, form: str = "double") -> TypedValue:
     """A value in the encoding that was asked for; `form` says how PROTO has its fractions."""
     if isinstance(value, dict) or encoding in (Encoding.JSON, Encoding.JSON_IETF):

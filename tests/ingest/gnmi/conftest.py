@@ -1,7 +1,9 @@
 """A gNMI server of a made switch, and a collector that asks it."""
 
+import asyncio
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ingest.collect.poller import Poller
+from ingest.collect.poller import Poller, Sweep
 from ingest.config import Collect, Config, GnmiOptions, Target
+from ingest.errors import IngestError
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
 
 sys.path.append(str(Path(__file__).parents[2]))  # the server is a package of its own: see `gnmi_server`
@@ -97,3 +100,61 @@ def _poller(server: Any, kept: Kept) -> MakePoller:
         return Poller(Config(collect=Collect(interval_s=interval_s), target=(target,)), kept)
 
     return make
+
+
+Play = Callable[[], Awaitable[None]]
+_PATIENCE_S = 20.0
+
+
+def _collect(poller: Poller, play: Play) -> list[Sweep]:
+    """Collect for as long as the play takes."""
+    sweeps: list[Sweep] = []
+
+    def report(outcome: Sweep | IngestError) -> None:
+        assert isinstance(outcome, Sweep), outcome
+        sweeps.append(outcome)
+
+    async def both() -> None:
+        stop = asyncio.Event()
+        collector = asyncio.create_task(poller.run(stop, report))
+        try:
+            await play()
+        finally:
+            stop.set()
+            await collector
+            poller.close()
+
+    asyncio.run(both())
+    return sweeps
+
+
+async def _wait(true: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + _PATIENCE_S
+    while not true():
+        assert time.monotonic() < give_up, "it has not come to pass"
+        await asyncio.sleep(0.02)
+
+
+@pytest.fixture(name="run")
+def _run_fixture() -> Callable[[Poller, Play], list[Sweep]]:
+    return _collect
+
+
+@pytest.fixture(name="until")
+def _until_fixture() -> Callable[[Callable[[], bool]], Awaitable[None]]:
+    return _wait
+
+
+@pytest.fixture(name="settled")
+def _settled_fixture(until: Callable[[Callable[[], bool]], Awaitable[None]]) -> Callable[[Poller], Awaitable[None]]:
+    """Waits until a collector has heard all that its device has sent."""
+
+    async def settled(poller: Poller) -> None:
+        (device,) = poller._streams.values()
+        await until(lambda: device._mirror is not None and device._mirror.updates > 0)
+        before = -1
+        while device._mirror is not None and device._mirror.updates != before:
+            before = device._mirror.updates
+            await asyncio.sleep(0.4)
+
+    return settled

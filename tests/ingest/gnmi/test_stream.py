@@ -8,62 +8,35 @@ from typing import Any
 import polars as pl
 
 from ingest.collect.poller import Poller, Sweep
-from ingest.errors import IngestError
 
 MakePoller = Callable[..., Poller]
 Kept = Any  # of conftest.py
-Play = Callable[[], Awaitable[None]]
-
-_PATIENCE_S = 20.0
-
-
-def _run(poller: Poller, play: Play) -> list[Sweep]:
-    """Collect for as long as the play takes."""
-    sweeps: list[Sweep] = []
-
-    def report(outcome: Sweep | IngestError) -> None:
-        assert isinstance(outcome, Sweep), outcome
-        sweeps.append(outcome)
-
-    async def both() -> None:
-        stop = asyncio.Event()
-        collector = asyncio.create_task(poller.run(stop, report))
-        try:
-            await play()
-        finally:
-            stop.set()
-            await collector
-            poller.close()
-
-    asyncio.run(both())
-    return sweeps
-
-
-async def _until(true: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + _PATIENCE_S
-    while not true():
-        assert time.monotonic() < give_up, "it has not come to pass"
-        await asyncio.sleep(0.02)
+Run = Callable[[Poller, Callable[[], Awaitable[None]]], list[Sweep]]
+Settled = Callable[[Poller], Awaitable[None]]
+Until = Callable[[Callable[[], bool]], Awaitable[None]]
 
 
 def _streams(tree: Any) -> Callable[[], bool]:
     return lambda: bool(tree.streams)
 
 
-def test_each_sample_is_a_row_with_the_devices_own_time(poller: MakePoller, kept: Kept, tree: Any) -> None:
+def test_each_sample_is_a_row_with_the_devices_own_time(
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, until: Until, settled: Settled
+) -> None:
     stamps: list[int] = []
 
+    collector = poller(interval_s=30, sample_s=3600)
+
     async def play() -> None:
-        await _until(_streams(tree))
-        await asyncio.sleep(0.3)
+        await settled(collector)
         now = time.time_ns() // 1000 * 1000
         stamps.extend(now + n * 1_000_000 for n in range(20))
         for stamp in stamps:
             tree.sample(stamp)
-        await _until(lambda: len(tree.sent) >= 20 * 24)
-        await asyncio.sleep(0.3)
+        await until(lambda: len(tree.sent) >= 20 * 24)
+        await settled(collector)
 
-    _run(poller(interval_s=30, sample_s=3600), play)
+    run(collector, play)
 
     lane = kept.lanes.filter(interface="Ethernet1/1", lane=1).sort("time")
     assert [stamp // 1000 for stamp in stamps] == lane["time"].cast(pl.Int64)[-20:].to_list()
@@ -71,18 +44,21 @@ def test_each_sample_is_a_row_with_the_devices_own_time(poller: MakePoller, kept
     assert {0} == set(lane["quality"])
 
 
-def test_a_link_that_flaps_between_two_sweeps_is_told(poller: MakePoller, kept: Kept, tree: Any) -> None:
+def test_a_link_that_flaps_between_two_sweeps_is_told(
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, settled: Settled
+) -> None:
+    collector = poller(interval_s=30)
+
     async def play() -> None:
-        await _until(_streams(tree))
-        await asyncio.sleep(0.3)
+        await settled(collector)
         for state in ("DOWN", "UP", "LOWER_LAYER_DOWN", "UP"):
             tree.put("interfaces/interface[name=Ethernet1/1]/state/oper-status", state)
         channel = "components/component[name=Ethernet2 transceiver]/transceiver/physical-channels/channel[index=2]"
         tree.put(f"{channel}/state/rx-los", value=True)
         tree.sample()
-        await asyncio.sleep(0.5)
+        await settled(collector)
 
-    _run(poller(interval_s=30), play)
+    run(collector, play)
 
     events = kept.rows("port_events").sort("time")
     assert ["down", "up", "down", "up"] == events.filter(interface="Ethernet1/1")["kind"].to_list()
@@ -90,18 +66,21 @@ def test_a_link_that_flaps_between_two_sweeps_is_told(poller: MakePoller, kept: 
     assert 2 == kept.ports.filter(interface="Ethernet1/1")["link_flaps"].max()
 
 
-def test_a_module_that_is_swapped_is_removed_and_inserted(poller: MakePoller, kept: Kept, tree: Any) -> None:
+def test_a_module_that_is_swapped_is_removed_and_inserted(
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, settled: Settled
+) -> None:
     serial = "components/component[name=Ethernet1 transceiver]/transceiver/state/serial-no"
 
+    collector = poller(interval_s=30)
+
     async def play() -> None:
-        await _until(_streams(tree))
-        await asyncio.sleep(0.3)
+        await settled(collector)
         tree.drop(serial)
         tree.put(serial, "NEW1")
         tree.sample()
-        await asyncio.sleep(0.5)
+        await settled(collector)
 
-    _run(poller(interval_s=30), play)
+    run(collector, play)
 
     events = kept.rows("port_events")
     assert [("removed", "serial SN0001 is gone"), ("inserted", "serial NEW1")] == events.select("kind", "cause").rows()
@@ -112,18 +91,19 @@ def test_a_module_that_is_swapped_is_removed_and_inserted(poller: MakePoller, ke
 
 
 def test_a_server_that_restarts_is_found_again_and_the_gap_is_noted(
-    poller: MakePoller, kept: Kept, tree: Any, server: Any
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, until: Until, settled: Settled, server: Any
 ) -> None:
+    collector = poller(interval_s=0.5)
+
     async def play() -> None:
-        await _until(_streams(tree))
-        await asyncio.sleep(0.3)
+        await settled(collector)
         await asyncio.to_thread(server.stop)
         await asyncio.sleep(0.2)
         server.start()
-        await _until(_streams(tree))
-        await asyncio.sleep(0.5)
+        await until(_streams(tree))
+        await settled(collector)
 
-    sweeps = _run(poller(interval_s=0.5), play)
+    sweeps = run(collector, play)
 
     gaps = [gap for sweep in sweeps for poll in sweep.polls for gap in poll.gaps]
     assert 1 == len(gaps)
@@ -133,21 +113,23 @@ def test_a_server_that_restarts_is_found_again_and_the_gap_is_noted(
     assert 2 == kept.rows("modules").height, "nothing was installed anew"
 
 
-def test_a_stream_that_dies_silently_is_noticed_within_its_deadline(poller: MakePoller, tree: Any, faults: Any) -> None:
+def test_a_stream_that_dies_silently_is_noticed_within_its_deadline(
+    poller: MakePoller, tree: Any, run: Run, until: Until, faults: Any
+) -> None:
     began = 0.0
 
     async def play() -> None:
         nonlocal began
-        await _until(_streams(tree))
+        await until(_streams(tree))
         await asyncio.sleep(0.3)
         faults.stalled, before = True, len(tree.asked)
         began = time.monotonic()
-        await _until(lambda: len(tree.asked) > before)
+        await until(lambda: len(tree.asked) > before)
         began = time.monotonic() - began
         faults.stalled = False
         await asyncio.sleep(1.0)
 
-    sweeps = _run(poller(interval_s=0.5, sample_s=0.1, idle_s=1.0), play)
+    sweeps = run(poller(interval_s=0.5, sample_s=0.1, idle_s=1.0), play)
 
     assert 0.5 < began < 1.0 + 1.0 + 1.5, "the deadline, the wait before the next attempt, and a busy machine"
     gaps = [gap for sweep in sweeps for poll in sweep.polls for gap in poll.gaps]
