@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -32,7 +31,7 @@ from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 
 PORTS, LANES, AT_ONCE = 32, 8, 50
 BAR = 50_000
-DOUBLES = ("input-power/instant", "output-power/instant", "laser-bias-current/instant")
+DOUBLES = {"input-power": -2.0, "output-power": 1.0, "laser-bias-current": 40.0}
 COUNTERS = ("in-unicast-pkts", "out-unicast-pkts", "in-fcs-errors", "carrier-transitions")
 
 
@@ -52,9 +51,10 @@ def leaves(number: int) -> Iterator[pb.Update]:
         interface = ("interface", "name", f"Ethernet{port}/1")
         for lane in range(LANES):
             channel = ("channel", "index", str(lane))
-            for i, name in enumerate(DOUBLES):
-                at = path("components", component, "transceiver", "physical-channels", channel, "state", *name.split("/"))
-                yield pb.Update(path=at, val=pb.TypedValue(double_val=(40.0 if i == 2 else -2.0) + (number + lane) % 7 / 10))
+            for name, base in DOUBLES.items():
+                names = "transceiver", "physical-channels", channel, "state", name, "instant"
+                value = pb.TypedValue(double_val=base + (number + lane) % 7 / 10)
+                yield pb.Update(path=path("components", component, *names), val=value)
         at = path("components", component, "state", "temperature", "instant")
         yield pb.Update(path=at, val=pb.TypedValue(double_val=40.0 + number % 5))
         for name in COUNTERS:
@@ -70,7 +70,9 @@ def account() -> list[pb.SubscribeResponse]:
         at = path("components", ("component", "name", component), "transceiver", "state", "serial-no")
         facts.append(pb.Update(path=at, val=pb.TypedValue(string_val=f"SN{port:06d}")))
         for name, value in (("transceiver", component), ("oper-status", "UP"), ("admin-status", "UP")):
-            facts.append(pb.Update(path=path("interfaces", interface, "state", name), val=pb.TypedValue(string_val=value)))
+            facts.append(
+                pb.Update(path=path("interfaces", interface, "state", name), val=pb.TypedValue(string_val=value))
+            )
     return [
         pb.SubscribeResponse(update=pb.Notification(timestamp=time.time_ns(), update=facts)),
         pb.SubscribeResponse(sync_response=True),
@@ -185,12 +187,12 @@ def main() -> None:
         lake = Lake(folder)
         cpu, wall = asyncio.run(collected(port, each * told.samples, lake))
         rows = sum(lake.scan(table).select("time").collect().height for table in (LANE_SAMPLES, PORT_SAMPLES))
-    wanted = told.samples * PORTS * (LANES + 1)
-    print(f"{each * told.samples:,} leaf updates in {wall:.1f} s, {cpu:.1f} CPU s: {rows:,} rows of {wanted:,} in the lake")
-    print(f"gNMI into the lake: {each * told.samples / cpu:,.0f} leaf updates/s per core (bar {BAR:,})")
+    wanted, updates = told.samples * PORTS * (LANES + 1), each * told.samples
+    print(f"{updates:,} leaf updates in {wall:.1f} s, {cpu:.1f} CPU s: {rows:,} rows of {wanted:,} in the lake")
+    print(f"gNMI into the lake: {updates / cpu:,.0f} leaf updates/s per core (bar {BAR:,})")
     wire = messages(min(told.samples, 40))
     print(f"decoding alone: {rate(decoded, wire):,.0f} updates/s; pygnmi's parser alone: {rate(parsed, wire):,.0f}")
-    if rows != wanted or each * told.samples / cpu < BAR:
+    if rows != wanted or updates / cpu < BAR:
         sys.exit("below the bar")
 
 

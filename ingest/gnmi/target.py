@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -43,10 +44,11 @@ class GnmiDevice:
     Args:
         target: the device.
         interval_s: of the sweeps.
+        now: our clock, in nanoseconds.
     """
 
-    def __init__(self, target: Target, interval_s: float) -> None:
-        self.target = target
+    def __init__(self, target: Target, interval_s: float, now: Callable[[], int] = time.time_ns) -> None:
+        self.target, self.now = target, now
         self._subscriber = Subscriber(target, self, interval_s)
         self._task: asyncio.Task[None] | None = None
         self._mirror: Mirror | None = None
@@ -105,7 +107,7 @@ class GnmiDevice:
         mirror = self._mirror
         if mirror is None or self._rows is None:
             return Poll(self.target, error=self._error or "nothing has come yet")
-        if last or time.time_ns() - mirror.quiet_since > _SETTLED_NS:
+        if last or self.now() - mirror.quiet_since > _SETTLED_NS:
             mirror.end_round()
         lanes, ports = self._rows.take()
         self._room.set()
@@ -143,7 +145,7 @@ class GnmiDevice:
     async def heard(self, message: Notification) -> None:
         """A notification: see `Listener`."""
         assert self._mirror is not None and self._rows is not None  # noqa: S101, PT018 - it has begun
-        self._heard_at = time.time_ns()
+        self._heard_at = self.now()
         self._mirror.take(message, self._heard_at)
         if self._mirror.synced:
             self._tell(missed=False)
@@ -154,7 +156,7 @@ class GnmiDevice:
     def synced(self) -> None:
         """The device has told all: see `Listener`."""
         assert self._mirror is not None  # noqa: S101 - it has begun
-        now = time.time_ns()
+        now = self.now()
         self._mirror.sync(now)
         self._tell(missed=True)
         if self._lost is not None:

@@ -31,6 +31,7 @@ from pygnmi.spec.v080.gnmi_pb2 import (
 from pygnmi.spec.v080.gnmi_pb2_grpc import add_gNMIServicer_to_server, gNMIServicer
 
 _NS = 1_000_000_000
+Leaves = dict[tuple[str, Key], Leaf]
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Tree:
         asked: subscriptions as they came.
     """
 
-    leaves: dict[tuple[str, Key], Leaf] = field(default_factory=dict)
+    leaves: Leaves = field(default_factory=dict)
     now: Callable[[], int] = time.time_ns
     sent: list[tuple[str, Leaf, int]] = field(default_factory=list)
     asked: list[SubscriptionList] = field(default_factory=list)
@@ -110,13 +111,13 @@ class Tree:
         """Send a sample of everything that is sampled, now or at another time of the device's clock."""
         with self.lock:
             for stream in self.streams:
-                stream.put(("sample", stamp, None))
+                stream.put(("sample", stamp, dict(self.leaves)))
 
-    def below(self, target: str, asked: Key) -> list[tuple[Key, Leaf]]:
+    def below(self, target: str, asked: Key, leaves: Leaves | None = None) -> list[tuple[Key, Leaf]]:
+        """Leaves at or below a path, now or as they were."""
         with self.lock:
-            return [
-                (leaf, value) for (place, leaf), value in self.leaves.items() if place == target and covers(asked, leaf)
-            ]
+            known = self.leaves if leaves is None else leaves
+            return [(leaf, value) for (place, leaf), value in known.items() if place == target and covers(asked, leaf)]
 
 
 class Servicer(gNMIServicer):  # type: ignore[misc]  # the stubs have no types
@@ -193,7 +194,7 @@ class Servicer(gNMIServicer):  # type: ignore[misc]  # the stubs have no types
         if kind == "sample":
             for each in asked.subscription:
                 if each.mode == SubscriptionMode.SAMPLE:
-                    yield from self._told(asked, each, stamp=first, after=True)
+                    yield from self._told(asked, each, stamp=first, was=second, after=True)
         elif first == asked.prefix.target:
             for each in asked.subscription:
                 wanted = key_of(each.path)
@@ -205,11 +206,17 @@ class Servicer(gNMIServicer):  # type: ignore[misc]  # the stubs have no types
                     return
 
     def _told(
-        self, asked: SubscriptionList, each: Subscription, stamp: int | None = None, *, after: bool = False
+        self,
+        asked: SubscriptionList,
+        each: Subscription,
+        stamp: int | None = None,
+        was: Leaves | None = None,
+        *,
+        after: bool = False,
     ) -> Iterator[SubscribeResponse]:
-        leaves = self.tree.below(asked.prefix.target, key_of(each.path))
+        leaves = self.tree.below(asked.prefix.target, key_of(each.path), was)
         taken = (stamp or self.tree.now()) + self.faults.offset_ns
-        if after and not self.faults.no_sync:
+        if after and not self.faults.no_sync and not self.faults.drop_keys:
             self.tree.sent += [(text_of(leaf), value, taken) for leaf, value in leaves]
         size = 1 if self.faults.one_a_message else 50
         if self.faults.as_tree and leaves:
