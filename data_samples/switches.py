@@ -26,7 +26,7 @@ from data_samples.layout import port_number, system_of
 from data_samples.snmprec import SHAPES, LaneReading, PortReading, recording
 from ingest.schema import LIMITS
 
-__all__ = ["SimulatedSwitches", "SimulatorError", "SwitchRecording", "write_recordings"]
+__all__ = ["SimulatedSwitches", "SimulatorError", "SwitchRecording", "last_readings", "write_recordings"]
 
 _SYS_OBJECT_ID: Final = "1.3.6.1.2.1.1.2.0"
 _LAUNCH: Final = """
@@ -71,19 +71,39 @@ def write_recordings(out: Path, fleet: Path, devices: Sequence[str] | None = Non
     """
     inventory = pl.read_csv(fleet / "inventory.csv", infer_schema_length=None)
     chosen = list(devices or _first_of_each(inventory["device"].unique().sort()))
-    known = inventory.filter(pl.col("device").is_in(chosen) & pl.col("removed_at").is_null())
-    latest = _latest(fleet, chosen)
-    out.mkdir(parents=True, exist_ok=True)
-    found = []
     for device in chosen:
-        system, modules = system_of(device), known.filter(pl.col("device") == device)
-        if system not in SHAPES or modules.is_empty():
+        if system_of(device) not in SHAPES:
             msg = f"{device}: not a switch of this fleet that can be simulated"
             raise SimulatorError(msg)
-        ports = [_port(row, system, latest) for row in modules.to_dicts()]
-        path = out / f"{device}.snmprec"
+    out.mkdir(parents=True, exist_ok=True)
+    found = []
+    for device, ports in last_readings(fleet, chosen).items():
+        system, path = system_of(device), out / f"{device}.snmprec"
         path.write_text(recording(system, device, ports), encoding="utf-8")
         found.append(SwitchRecording(device, system, path, len(ports)))
+    return found
+
+
+def last_readings(fleet: Path, devices: Sequence[str]) -> dict[str, list[PortReading]]:
+    """Ports of switches of a generated fleet, as they last were.
+
+    Args:
+        fleet: directory that `data_samples.generate` wrote.
+        devices: their names.
+
+    Raises:
+        SimulatorError: a device is not in the fleet.
+    """
+    inventory = pl.read_csv(fleet / "inventory.csv", infer_schema_length=None)
+    known = inventory.filter(pl.col("device").is_in(list(devices)) & pl.col("removed_at").is_null())
+    latest = _latest(fleet, devices)
+    found = {}
+    for device in devices:
+        modules = known.filter(pl.col("device") == device)
+        if modules.is_empty():
+            msg = f"{device}: not a switch of this fleet that can be simulated"
+            raise SimulatorError(msg)
+        found[device] = [_port(row, system_of(device), latest) for row in modules.to_dicts()]
     return found
 
 

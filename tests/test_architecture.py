@@ -31,7 +31,7 @@ THIRD_PARTIES = {
         *{"scipy", "typer", "uvicorn"},
         *{"google", "grpc", "httpx2", "kubernetes", "urllib3"},  # consumers: serving/adapters
     },
-    "data_samples": {"gufo", "numpy", "polars", "pyarrow", "rich"},
+    "data_samples": {"grpc", "gufo", "numpy", "polars", "pyarrow", "pygnmi", "rich"},
 }
 MLFLOW = {
     "models/registry.py",

@@ -1,6 +1,6 @@
 """``forelight demo``: a small synthetic fleet end to end, from live polls to alarms that are served.
 
-Everything is real but the fleet: switches answer SNMP on loopback, history comes through the import,
+Everything is real but the fleet: switches answer SNMP and stream gNMI on loopback, history comes through the import,
 the model goes through MLflow, alarms through the store. Numbers printed are of synthetic data.
 """
 
@@ -14,12 +14,14 @@ from typing import Final
 from rich.console import Console
 
 from data_samples import FleetConfig, generate
+from data_samples.streams import SimulatedStreams, streamed_switches
 from data_samples.switches import SimulatedSwitches, SimulatorError, write_recordings
 from features.fleet import Fleet
 from ingest.collect.installed import Installations
+from ingest.collect.poll import Poll
 from ingest.collect.poller import Poller, Sweep
 from ingest.config import load_config
-from ingest.errors import ServingError
+from ingest.errors import IngestError, ServingError
 from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import MODULES
@@ -41,6 +43,7 @@ _LINKS: Final = 300
 _DAYS: Final = 40
 _TEST_DAYS: Final = 13
 _SEED: Final = 2026
+_LIVE_S: Final = 4
 _SYNTHETIC: Final = "Synthetic fleet: these numbers tell that the chain works, not how well it does on yours."
 
 
@@ -96,24 +99,35 @@ def _history(home: Path, lake: Lake, now: datetime) -> None:
 
 
 def _live(home: Path, lake: Lake, console: Console) -> None:
-    """Poll simulated switches of the fleet over SNMP into the same lake."""
+    """Poll simulated switches of the fleet over SNMP, and hear others over gNMI meanwhile, into the same lake."""
     try:
-        recordings = write_recordings(home / "switches", home / "export")
-        with step("live SNMP polls"), SimulatedSwitches(recordings) as switches:
+        recordings, streamed = write_recordings(home / "switches", home / "export"), streamed_switches(home / "export")
+        with (
+            step("live SNMP polls and gNMI streams"),
+            SimulatedSwitches(recordings) as switches,
+            SimulatedStreams(streamed) as streams,
+        ):
             config = home / "forelight.toml"
-            config.write_text(_targets(switches), encoding="utf-8")
-            sweep = asyncio.run(_sweep(config, lake))
+            config.write_text(_targets(switches, streams), encoding="utf-8")
+            polls = asyncio.run(_collected(config, lake))
     except SimulatorError as error:
         msg = f"simulated switches: {error}"
         raise ServingError(msg) from None
-    for poll in sweep.polls:
-        said = poll.error or f"{poll.lane_count} lanes, {poll.port_count} ports by {poll.profile}"
-        console.print(f"  {poll.target.device}: {said}", highlight=False)
+    for device in dict.fromkeys(poll.target.device for poll in polls):
+        console.print(f"  {device}: {_told([poll for poll in polls if poll.target.device == device])}", highlight=False)
 
 
-def _targets(switches: SimulatedSwitches) -> str:
+def _told(polls: list[Poll]) -> str:
+    """What came of one device: a poll, or what was streamed until the sweep and after it."""
+    lanes, ports = sum(poll.lane_count for poll in polls), sum(poll.port_count for poll in polls)
+    failed, profile = next((poll.error for poll in polls if poll.error), None), polls[0].profile
+    way = "streamed by" if polls[0].target.protocol == "gnmi" else "polled by"
+    return failed or f"{lanes} lane rows, {ports} port rows, {way} {profile}"
+
+
+def _targets(switches: SimulatedSwitches, streams: SimulatedStreams) -> str:
     """A configuration as an operator would write it."""
-    parts = ["[collect]\ninterval_s = 60\n"]
+    parts = [f"[collect]\ninterval_s = {_LIVE_S}\ndeadline_s = 60\n"]
     for each in switches.recordings:
         os.environ[f"DEMO_{each.device.upper()}_COMMUNITY"] = each.community
         parts.append(
@@ -121,15 +135,30 @@ def _targets(switches: SimulatedSwitches) -> str:
             f'protocol = "snmp"\n[target.snmp]\nversion = "2c"\n'
             f'community_env = "DEMO_{each.device.upper()}_COMMUNITY"\n'
         )
+    parts += [
+        f'[[target]]\ndevice = "{switch.device}"\naddress = "{streams.host}"\nport = {switch.port}\n'
+        'protocol = "gnmi"\n[target.gnmi]\ninsecure = true\nsample_s = 1\n'
+        for switch in streams.switches
+    ]
     return "\n".join(parts)
 
 
-async def _sweep(config: Path, lake: Lake) -> Sweep:
+async def _collected(config: Path, lake: Lake) -> list[Poll]:
+    """One sweep, and what streams told until it and after it."""
     poller = Poller(load_config(config), lake, Installations.of(lake.latest(MODULES).collect().to_dicts()))
+    stop, polls = asyncio.Event(), list[Poll]()
+
+    def report(outcome: Sweep | IngestError) -> None:
+        if isinstance(outcome, IngestError):
+            raise outcome
+        polls.extend(outcome.polls)
+        stop.set()
+
     try:
-        return await poller.sweep()
+        await poller.run(stop, report)
     finally:
         poller.close()
+    return polls
 
 
 def _learn(settings: Settings, lake: Lake) -> tuple[list[Scorecard], Scoring, int]:
