@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from serving.cli.access_groups import audit, token
+from serving.cli.agent_group import agent
 from serving.cli.decision_group import decisions
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
@@ -34,7 +35,7 @@ for _group, _name in (
     (outbox, "outbox"),
 ):
     app.add_typer(_group, name=_name)
-for _command in (deliver, backup, restore):
+for _command in (deliver, backup, restore, agent):
     app.command(_command.__name__)(_command)
 
 
