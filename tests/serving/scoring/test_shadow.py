@@ -13,6 +13,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from sqlalchemy import select
 
+from features.fleet import Fleet
+from features.pipeline import Block
+from features.shards import fleet_block
 from features.tile_tables import LANE_TILES, PORT_TILES
 from ingest.errors import BusyError, ModelError
 from ingest.lake import Lake
@@ -277,13 +280,24 @@ class TestCommand:
         nervous: Artifact,
         console: Callable[..., Any],
         tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        """Features are computed once, for both."""
         home, metrics = make_home(artifact, replace(nervous, version="nervous")), tmp_path / "forelight.prom"
+
+        computed: list[datetime] = []
+
+        def counting(lake: Lake, fleet: Fleet, at: datetime, **more: Any) -> Block | None:
+            computed.append(at)
+            return fleet_block(lake, fleet, at, **more)
+
+        monkeypatch.setattr("serving.scoring.scorer.fleet_block", counting)
 
         ran = console(home.folder, "score", "--metrics-textfile", str(metrics))
         told, table = (console(home.folder, "model", "shadow", *json_) for json_ in (("--json",), ()))
 
         assert 0 == ran.code, ran.err
+        assert 1 == len(computed)
         assert "challenger nervous, on which nothing rests: " in ran.out
         assert 'forelight_score_challenger_up{version="2"} 1.0' in metrics.read_text(encoding="utf-8")
         answer = json.loads(told.out)
