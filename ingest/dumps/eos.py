@@ -30,7 +30,7 @@ _MEASURES: Final[Mapping[str, Quantity]] = {
 _OF_MODULE: Final = ("temperature", "voltage")
 _LEVELS: Final = {"highAlarm": "high_alarm", "lowAlarm": "low_alarm", "highWarn": "high_warn", "lowWarn": "low_warn"}
 _TEXTS: Final = {"vendorSn": "serial", "mediaType": "media", "vendorName": "vendor", "vendorPn": "part_number"}
-_CHANNEL: Final = re.compile(r"(.+)/(\d+)")
+_CHANNEL: Final = re.compile(r"(.+)/(\d{1,4})")
 _MARKS: Final = ("rxPower", "txBias", "mediaType", "parameters", "vendorSn")
 _YEARS: Final = (946_684_800.0, 4_102_444_800.0)  # 2000 to 2100
 

@@ -21,6 +21,7 @@ from ingest.units import mw_to_dbm
 __all__ = ["JSON", "TEXT"]
 
 _FORM_FACTOR: Final = re.compile(r"\(([^)]+)\)\s*$|^0x\w+\s*\(?(.*?)\)?$")
+_LONGEST_HEADING: Final = 100
 _MARKS: Final = {"identifier", "vendor_name", "vendor_pn", "vendor_sn"}
 _FLAGS: Final = {"rx_loss_of_signal": "rx_los", "tx_fault": "tx_fault", "rx_cdr_loss_of_lock": "cdr_lol"}
 
@@ -51,8 +52,10 @@ def _read_text(dump: Dump) -> Iterator[Reading]:
 
 def _heading(line: str) -> str | None:
     """A line that only names an interface, as loops over interfaces print it: ``eth0:`` or ``=== eth0 ===``."""
+    if line.startswith((" ", "\t")) or len(line) > _LONGEST_HEADING:
+        return None
     found = re.fullmatch(r"[=#\-\s]*([A-Za-z][\w./-]*\d[\w./-]*)[:=#\-\s]*", line)
-    return found[1] if found and not line.startswith((" ", "\t")) else None
+    return found[1] if found else None
 
 
 def _take(reading: Reading, key: str, value: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from ingest.decode.slots import Quantity
 
-__all__ = ["INVENTORY", "LEVELS", "THRESHOLDS", "command_of", "key_of", "lane_value", "level_of"]
+__all__ = ["INVENTORY", "LEVELS", "LONGEST_COMMAND", "THRESHOLDS", "command_of", "key_of", "lane_value", "level_of"]
 
 INVENTORY: Final = {
     "vendor_name": "vendor",
@@ -33,6 +33,9 @@ LEVELS: Final = {
     "low_warning_threshold": "low_warn",
 }
 
+LONGEST_COMMAND: Final = 500
+"""Characters of a line that are searched for a command."""
+
 _COMMAND: Final = re.compile(
     r"ethtool\s+(?:-\S+\s+)*(?:-m|-S|--module-info|--dump-module-eeprom|--statistics)\s+([\w.:/-]+)"
 )
@@ -41,7 +44,7 @@ _LANE: Final = re.compile(
     r"(?P<bias>laser_(?:tx_)?bias_current|tx_bias_current)"
     r"|(?P<tx>laser_output_power|transmit_avg_optical_power|transmit_average_optical_power)"
     r"|(?P<rx>receiver_signal_average_optical_power|rcvr_signal_avg_optical_power|rx_power|laser_rx_power)"
-    r")(?:_?\(?(?:channel|chan|lane)_(?P<lane>\d+)\)?)?$"
+    r")(?:_?\(?(?:channel|chan|lane)_(?P<lane>\d{1,3})\)?)?$"
 )
 _QUANTITIES: Final[dict[str, Quantity]] = {"bias": "tx_bias_ma", "tx": "tx_power_dbm", "rx": "rx_power_dbm"}
 
@@ -87,5 +90,5 @@ def command_of(text: str) -> str | None:
     >>> command_of("root@gpu17:~# ethtool -m enp65s0f0np0")
     'enp65s0f0np0'
     """
-    found = _COMMAND.search(text)
+    found = _COMMAND.search(text[:LONGEST_COMMAND])
     return found[1] if found else None

@@ -53,7 +53,7 @@ COUNTERS: Final[Mapping[str, str]] = {
 
 _ORDER: Final = {name: place for place, name in enumerate(COUNTERS)}
 _LINE: Final = re.compile(r"^\s+([\w.\[\]:-]+(?: [\w.\[\]:-]+)*)\s*:\s*(-?\d+)\s*$")
-_BIN: Final = re.compile(r"(?:rx_)?fec_bin[_s]?(\d+)|rs_fec_hist_bin_?(\d+)|rx_rs_fec_bin_(\d+)")
+_BIN: Final = re.compile(r"(?:rx_)?fec_bin[_s]?(\d{1,2})|rs_fec_hist_bin_?(\d{1,2})|rx_rs_fec_bin_(\d{1,2})")
 _BINS: Final = 16
 
 
@@ -73,7 +73,7 @@ def _read_text(dump: Dump) -> Iterator[Reading]:
                 yield reading
             reading, interface, taken = Reading(number, interface=interface), None, {}
         elif reading is not None and (found := _LINE.match(line)):
-            take_counter(reading, found[1], int(found[2]), taken)
+            take_counter(reading, found[1], whole(found[2]), taken)
         elif reading is not None and ":" in line and line[:1].isspace():
             dump.doubt(Kind.VALUE, number, "a statistic that is not a whole number", line)
     if reading is not None:

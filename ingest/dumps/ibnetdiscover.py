@@ -13,11 +13,13 @@ from ingest.quarantine import Kind
 __all__ = ["TEXT"]
 
 _NODE: Final = re.compile(r'(Switch|Ca|Rt)\s+\d+\s+"([SHR])-([0-9a-f]{1,16})"\s*(?:#\s*"(.*?)".*)?', re.IGNORECASE)
-_LINK: Final = re.compile(r'\[(\d+)\](?:\([0-9a-f]*\))?\s+"([SHR])-([0-9a-f]{1,16})"\[(\d+)\](.*)', re.IGNORECASE)
+_LINK: Final = re.compile(
+    r'\[(\d{1,3})\](?:\([0-9a-f]*\))?\s+"([SHR])-([0-9a-f]{1,16})"\[(\d{1,3})\](.*)', re.IGNORECASE
+)
 _COMMENT: Final = re.compile(r'"([^"]*)"\s+lid')
 _PORTS: Final = re.compile(
-    r"(CA|SW|RT)\s+\d+\s+(\d+)\s+(0x[0-9a-f]+)\s+\S+\s+\S+\s+-\s+(CA|SW|RT)\s+\d+\s+(\d+)\s+(0x[0-9a-f]+)"
-    r"\s+\(\s+'(.*?)'\s+-\s+'(.*?)'\s+\)\s*"
+    r"(CA|SW|RT)\s+\d+\s+(\d{1,3})\s+(0x[0-9a-f]+)\s+\S+\s+\S+\s+-\s+(CA|SW|RT)\s+\d+\s+(\d{1,3})\s+(0x[0-9a-f]+)"
+    r"\s+\(\s+'([^']*)'\s+-\s+'([^']*)'\s+\)\s*"
 )
 
 
@@ -60,8 +62,7 @@ def _link(ports: IbPorts, here: int | None, line: int, found: re.Match[str], dum
     comment = _COMMENT.search(found[5])
     if there not in ports.nodes:
         _name(ports, found[3], found[2].upper() == "S", comment[1] if comment else "")
-    if len(found[1]) < 4 and len(found[4]) < 4:  # noqa: PLR2004 - ports have three digits at most
-        ports.link((here, int(found[1])), (there, int(found[4])), line)
+    ports.link((here, int(found[1])), (there, int(found[4])), line)
 
 
 TEXT: Final = TextFormat("ibnetdiscover", _knows, _read)

@@ -33,7 +33,7 @@ def link_rows(
             rows += [row | learnt] if learnt else []
             continue
         since = cable.time or at
-        before = {by_port[end] for end in ends if end in by_port} - cables.keys()
+        before = {old for end in ends if (old := by_port.get(end)) is not None and old not in cables}
         if any(_begins_later(standing[old], since) for old in before):
             continue
         rows += [standing[old] | {"valid_to": since} for old in sorted(before)]

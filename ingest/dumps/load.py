@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ingest.dumps.formats import detect
-from ingest.dumps.join import with_known
+from ingest.dumps.join import Known
 from ingest.dumps.links import link_rows
 from ingest.dumps.modules import module_rows
 from ingest.dumps.names import Given
@@ -134,6 +134,7 @@ class _Import:
 
     def __init__(self, lake: Lake, given: Given, quarantine: Quarantine, now: datetime) -> None:
         self.report = DumpReport()
+        self._known = Known(lake)
         self._lake, self._given, self._quarantine, self._now = lake, given, quarantine, now
         self._held: dict[tuple[str, str, datetime], Reading] = {}
         self._said_by: dict[int, str] = {}  # file of each reading held, for what is said of it later
@@ -215,8 +216,8 @@ class _Import:
         self._refused(judged)
         judged = replace(
             judged,
-            lanes=with_known(self._lake, LANE_SAMPLES, judged.lanes),
-            ports=with_known(self._lake, PORT_SAMPLES, judged.ports),
+            lanes=self._known.join(LANE_SAMPLES, judged.lanes),
+            ports=self._known.join(PORT_SAMPLES, judged.ports),
         )
         lanes, ports = tables_of(judged)
         if readings:

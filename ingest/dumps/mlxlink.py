@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ingest.decode.slots import Quantity
+from ingest.dumps.ethtool_names import LONGEST_COMMAND
 from ingest.dumps.format import JsonFormat, TextFormat
 from ingest.dumps.numbers import decimal, flag, lanes_of, told, whole
 from ingest.dumps.reading import Reading
@@ -50,7 +51,8 @@ _FLAGS: Final = {"Rx LOS [per lane]": "rx_los", "Tx Fault [per lane]": "tx_fault
 _BER, _BER_PER_LANE = "Raw Physical BER", "Raw Physical BER Per Lane"
 _NOT_MEASURED: Final = 1e-60
 _RANGE: Final = re.compile(r"\[\s*([-+\d.]+)\s*\.\.\s*([-+\d.]+)\s*\]")
-_SPEED: Final = re.compile(r"(\d+)\s*G")
+_LONGEST: Final = 1000  # characters of a cell
+_SPEED: Final = re.compile(r"(\d{1,5})\s*G")
 _INFINIBAND: Final = {
     "SDR": 2.5,
     "DDR": 5.0,
@@ -89,7 +91,7 @@ def _read_json(document: Document, dump: Dump) -> Iterator[Reading]:
 
 def _named(text: str) -> str | None:
     """The device of the command that a shell's protocol shows before its output."""
-    found = [match[1] for line in text.splitlines() if (match := _COMMAND.search(line))]
+    found = [match[1] for line in text.splitlines() if (match := _COMMAND.search(line[:LONGEST_COMMAND]))]
     return found[-1].removeprefix("/dev/mst/") if found else None
 
 
@@ -147,7 +149,7 @@ def _measure(reading: Reading, key: str, value: object, dump: Dump) -> None:
                 dump.doubt(Kind.VALUE, reading.line, "not a number", cell, key)
             continue
         reading.put(quantity, number * scale, lane if key in _LANES else 0)
-    if isinstance(value, str) and (found := _RANGE.search(value)):
+    if isinstance(value, str) and (found := _RANGE.search(value[:_LONGEST])):
         for name, limit in zip(("low_alarm", "high_alarm"), found.groups(), strict=True):
             number = decimal(limit)
             reading.limit(quantity, name, None if number is None else number * scale)

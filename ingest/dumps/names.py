@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from ingest.dumps.reading import Reading
+from ingest.dumps.reading import LONGEST_NAME, Reading
 from ingest.errors import ExportError
 
 __all__ = ["Given", "NamePattern"]
@@ -81,6 +81,8 @@ class Given:
             return "the file names no device (give --device NAME, or --names PATTERN)"
         if not reading.interface:
             return "the file names no interface (give --interface NAME, or --names PATTERN)"
+        if max(len(reading.device), len(reading.interface)) > LONGEST_NAME:
+            return f"a device or interface of more than {LONGEST_NAME} characters"
         if reading.time is None:
             return "the file says no time (give --at TIME, or --at mtime)"
         return None

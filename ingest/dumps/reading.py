@@ -8,7 +8,7 @@ from typing import Final
 from ingest.decode.slots import Quantity
 from ingest.units import mw_to_dbm
 
-__all__ = ["MOST_LANES", "Cable", "Port", "Reading"]
+__all__ = ["LONGEST_NAME", "MOST_LANES", "NOTHING", "Cable", "Port", "Reading"]
 
 MOST_LANES: Final = 16
 """CMIS has two banks of eight (revision 5.2)."""
@@ -90,7 +90,7 @@ class Reading:
     def say(self, column: str, text: str | float | None) -> None:
         """Take a text column of `modules`; what stands for "none" is none."""
         if isinstance(text, str):
-            text = " ".join(text.replace("\0", " ").split())
+            text = " ".join(text[:LONGEST_NAME].replace("\0", " ").split())
             if text.lower() in NOTHING or text.lower().startswith("not supported"):
                 return
         if text is not None:
@@ -125,6 +125,9 @@ class Cable:
     cable_id: str | None = None
     time: datetime | None = None
 
+
+LONGEST_NAME: Final = 200
+"""Characters of a name or text: the longest that modules hold have 16, of NOS 60."""
 
 NOTHING: Final = frozenset(
     ("", "n/a", "na", "nan", "none", "null", "-", "--", "unknown", "unsupported", "unspecified", "undefined")

@@ -21,14 +21,15 @@ _KEY: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED: Final = re.compile(r"\s*\d+\)\s+(.*)")
-_PAIR: Final = re.compile(r"""(['"])([\w ./-]+)\1\s*:\s*(?:(['"])(.*?)\3|([-\w.+]+))(?=\s*[,}])""")
+_PAIR: Final = re.compile(r"""(['"])([\w ./-]+)\1\s*:\s*(?:(['"])(.{0,8000}?)\3|([-\w.+]+))(?=\s*[,}])""")
 _LONGEST: Final = 1 << 16
+_LONGEST_KEY: Final = 1000
 _MOST_FIELDS: Final = 10_000
 
 
 def _knows(head: str) -> bool:
     lines = head.splitlines()
-    if any("hgetall" in line.lower() and _KEY.search(line) for line in lines):
+    if any("hgetall" in line.lower() and _key(line) for line in lines):
         return True
     return any(_KEY.fullmatch(line.strip()) and known_key(line.strip().strip("\"'")) for line in lines[:5])
 
@@ -50,11 +51,15 @@ def _read(dump: Dump) -> Iterator[Reading]:
     yield from ports.readings()
 
 
+def _key(line: str) -> re.Match[str] | None:
+    return _KEY.search(line) if len(line) < _LONGEST_KEY else None
+
+
 def _rows(dump: Dump) -> Iterator[tuple[int, str, list[str]]]:
     """Line of the key, key, and the lines that follow it up to the next one."""
     key, at, texts = None, 0, list[str]()
     for number, line in dump.lines():
-        if found := _KEY.search(line):
+        if found := _key(line):
             if key is not None:
                 yield at, key, texts
             key, at, texts = found[1], number, []

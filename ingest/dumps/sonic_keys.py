@@ -38,7 +38,7 @@ COUNTERS: Final[Mapping[str, str]] = {
     "SAI_PORT_STAT_ETHER_STATS_CRC_ALIGN_ERRORS": "crc_errors",
 }
 
-BINS: Final = re.compile(r"SAI_PORT_STAT_IF_IN_FEC_CODEWORD_ERRORS_S(\d+)")
+BINS: Final = re.compile(r"SAI_PORT_STAT_IF_IN_FEC_CODEWORD_ERRORS_S(\d{1,2})")
 _MOST_BINS: Final = 16
 
 _VALUES: Final[Mapping[str, Quantity]] = {
@@ -50,17 +50,17 @@ _VALUES: Final[Mapping[str, Quantity]] = {
     "FEC_PRE_BER": "pre_fec_ber",
 }
 _BY_LANE: Final[tuple[tuple[re.Pattern[str], Quantity], ...]] = (
-    (re.compile(r"rx(\d+)power"), "rx_power_dbm"),
-    (re.compile(r"tx(\d+)power"), "tx_power_dbm"),
-    (re.compile(r"tx(\d+)bias"), "tx_bias_ma"),
-    (re.compile(r"prefec_ber_curr(?:ent)?_media_input(\d+)"), "pre_fec_ber"),
-    (re.compile(r"esnr_media_input(\d+)"), "snr_db"),
-    (re.compile(r"laser_temperature_media(\d+)"), "laser_temperature_c"),
+    (re.compile(r"rx(\d{1,2})power"), "rx_power_dbm"),
+    (re.compile(r"tx(\d{1,2})power"), "tx_power_dbm"),
+    (re.compile(r"tx(\d{1,2})bias"), "tx_bias_ma"),
+    (re.compile(r"prefec_ber_curr(?:ent)?_media_input(\d{1,2})"), "pre_fec_ber"),
+    (re.compile(r"esnr_media_input(\d{1,2})"), "snr_db"),
+    (re.compile(r"laser_temperature_media(\d{1,2})"), "laser_temperature_c"),
 )
 _FLAGS: Final = (
-    (re.compile(r"rx_los|rxlos\d*|rx\d+los"), "rx_los"),
-    (re.compile(r"tx_fault|txfault\d*|tx\d+fault"), "tx_fault"),
-    (re.compile(r"rxcdrlol\d*|rx\d+cdrlol"), "cdr_lol"),
+    (re.compile(r"rx_los|rxlos\d*|rx\d{1,2}los"), "rx_los"),
+    (re.compile(r"tx_fault|txfault\d*|tx\d{1,2}fault"), "tx_fault"),
+    (re.compile(r"rxcdrlol\d*|rx\d{1,2}cdrlol"), "cdr_lol"),
 )
 _STATES: Final = {"oper_status": "oper_up", "netdev_oper_status": "oper_up", "admin_status": "admin_up"}
 _LIMIT: Final = re.compile(r"(rxpower|txpower|txbias|temp|vcc)(high|low)(alarm|warning)")
@@ -79,7 +79,8 @@ _MODULE: Final = {
     "fec": "fec_mode",
 }
 _CODES: Final = re.compile(r"\{.*\}")
-_APPLICATION: Final = re.compile(r"(\d+): \{[^{}]*?'module_media_interface_id': '([^']+)'")
+_APPLICATION: Final = re.compile(r"(\d{1,2}): \{[^{}]*?'module_media_interface_id': '([^']+)'")
+_LONGEST: Final = 20_000  # characters of an advertisement
 _MEGABITS: Final = 1000.0
 
 
@@ -119,7 +120,7 @@ def _other(reading: Reading, key: str, value: object) -> None:
     elif key == "flap_count":
         reading.count("link_flaps", _count(value))
     elif key in ("specification_compliance", "application_advertisement"):
-        reading.say("media", _media(str(value)))
+        reading.say("media", _media(str(value)[:_LONGEST]))
 
 
 def _of_lane(reading: Reading, key: str, value: object) -> bool:

@@ -15,7 +15,7 @@ Doubt = Callable[[Kind, str, str, str, object], None]
 
 _KEY: Final = re.compile(r"([A-Z][A-Z0-9_]+)[|:](.+)")
 _PORT: Final = re.compile(r"Ethernet[\w/.-]*\d|\w*Eth\w*\d[\w/.-]*", re.ASCII)
-_OF_MODULE: Final = "TRANSCEIVER_"
+_DIGITS: Final = 9  # of a port's number
 _NOT_PLUGGABLE: Final = ("RJ45", "RJ-45")
 
 
@@ -119,4 +119,4 @@ class SonicPorts:
 
 def _number(name: str) -> tuple[int, str]:
     digits = re.findall(r"\d+", name)
-    return int(digits[-1]) if digits else 0, name
+    return int(digits[-1][-_DIGITS:]) if digits else 0, name

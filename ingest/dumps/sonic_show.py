@@ -33,27 +33,35 @@ _FLAGS: Final = (
     (re.compile(r"rx clock and data recovery loss of lock on media lane (\d+)"), "rx{}cdrlol"),
 )
 _BER: Final = re.compile(r"Pre-FEC BER\s+N/A\s+\S+\s+(\S+)\s")
+_LONGEST: Final = 200  # characters of a line that names a port
 _STATUS: Final = "flag on media lane"
+
+
+def _begins(line: str) -> re.Match[str] | None:
+    """The line with which a port begins."""
+    if len(line) > _LONGEST:
+        return None
+    return _DETECTED.fullmatch(line.strip()) or _PORT.fullmatch(line.rstrip())
 
 
 def _knows(head: str) -> bool:
     lines = head.splitlines()
-    if any(_DETECTED.fullmatch(line.strip()) for line in lines):
+    if any("SFP EEPROM" in line and _begins(line) for line in lines):
         return True
-    ports = any(_PORT.fullmatch(line.rstrip()) for line in lines)
-    return ports and any(_STATUS in line.lower() or _BER.search(f"{line} ") for line in lines)
+    ports = any(_begins(line) for line in lines)
+    return ports and any(_STATUS in line.lower() or _BER.search(f"{line[:_LONGEST]} ") for line in lines)
 
 
 def _read(dump: Dump) -> Iterator[Reading]:
     reading: Reading | None = None
     for number, line in dump.lines():
-        if found := _DETECTED.fullmatch(line.strip()) or _PORT.fullmatch(line.rstrip()):
+        if found := _begins(line):
             if reading is not None:
                 yield reading
             reading = Reading(number, interface=found[1])
         elif reading is not None and ":" in line and line[:1].isspace():
             _take(reading, number, line, dump)
-        elif reading is not None and (ber := _BER.search(f"{line} ")):
+        elif reading is not None and (ber := _BER.search(f"{line[:_LONGEST]} ")):
             _take_field(reading, number, "prefec_ber_avg", ber[1], dump)
     if reading is not None:
         yield reading

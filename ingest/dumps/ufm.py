@@ -41,7 +41,7 @@ _TEXTS: Final = {
     "cable_type": "media",
 }
 _TEMPERATURES: Final = ("cableinfo.temperature", "module_temperature", "temperature")
-_BIN: Final = re.compile(r"(?:rs_)?hist(?:_|\[)?(\d+)\]?")
+_BIN: Final = re.compile(r"(?:rs_)?hist(?:_|\[)?(\d{1,2})\]?")
 _MOST_BINS: Final = 16
 _NOT_MEASURED: Final = 1e-60
 _MICROSECONDS: Final = 1e6
