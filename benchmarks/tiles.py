@@ -35,7 +35,7 @@ from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
 PORTS, INTERVAL_S, DAYS = 1_024, 300, 8
 START = datetime(2026, 3, 1, tzinfo=UTC)
 LENGTHS = np.array([1, 6, 12, 24])
-REPEATS = 3
+REPEATS = 7
 PORT_VALUES = 2 + 4 + len(COUNTERS)
 """Temperature, supply, states and counters."""
 STATS = ("n", "mean", "m2", "min", "max")
@@ -156,7 +156,7 @@ def with_polars(lake: Lake) -> list[pl.DataFrame]:
 
 
 def cpu_s(work: Callable[[], object]) -> float:
-    """Least CPU time of a few runs; the first one, which compiles and fills caches, is not counted."""
+    """Least CPU time of some runs; the first one, which compiles and fills caches, is not counted."""
     work()
     spent = []
     for _ in range(REPEATS):

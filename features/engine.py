@@ -22,7 +22,7 @@ __all__ = ["AHEAD", "BaseEngine", "Engine", "Here", "Pool", "engine_for", "in_or
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-_PROCESS_BYTES: Final = 450 << 20
+_PROCESS_BYTES: Final = 580 << 20
 """What a process needs beside its jobs: the libraries, and row groups being read; measured."""
 _LEAST_JOB_BYTES: Final = 96 << 20
 _DEFAULT_SHARE: Final = 0.5  # of the machine's memory, where no limit is given

@@ -16,13 +16,15 @@ from ingest.schema import LINKS, MAINTENANCE, MODULES, REPAIRS, TICKETS, Table
 if TYPE_CHECKING:
     from ingest.lake import Lake
 
-__all__ = ["COPPER_KINDS", "PORT", "Fleet", "is_copper", "polars_schema", "port_name"]
+__all__ = ["COPPER_KINDS", "NO_OPTICS", "PORT", "Fleet", "is_copper", "polars_schema", "port_name"]
 
 PORT: Final = ("site", "device", "interface")
 """What names a cage in every table."""
 
 COPPER_KINDS: Final = ("dac", "acc", "aec")
 """Kinds of links that carry no light: nothing optical can be read of them."""
+NO_OPTICS: Final = "the link is copper: there are no optics in it"
+"""Why such a link has no features, no risk and no alarm, and its tickets count for nothing."""
 
 _COPPER_MEDIA: Final = r"(?i)(^|[-_ ])(CU\d*M?|CR\d*|DAC|ACC|AEC)($|[-_ ])|BASE-?(CU|CR)"
 _RANK: Final = {"file": 0, "lldp": 1}

@@ -65,16 +65,16 @@ class History:
 
     @cached_property
     def _ends(self) -> pl.DataFrame:
-        """Of each port its link, the port at the other end and the kind of cable; of several links the first."""
+        """Of each port its link, the port at the other end and what the cable is; of several links the first."""
         ends = self.fleet.as_of(self.at[0]).ends().sort("link_id", maintain_order=True)
-        return ends.select("link_id", *PORT, *_PEER, "kind").unique(PORT, keep="first", maintain_order=True)
+        return ends.select("link_id", *PORT, *_PEER, "kind", "copper").unique(PORT, keep="first", maintain_order=True)
 
     @cached_property
     def ends(self) -> dict[PortName, tuple[str, PortName | None, str | None]]:
         """Of each port its link, the port at the other end and the kind of cable; of several links the first."""
         return {
             (site, device, interface): (link, (psite, pdevice, pinterface) if pdevice is not None else None, kind)
-            for link, site, device, interface, psite, pdevice, pinterface, kind in self._ends.iter_rows()
+            for link, site, device, interface, psite, pdevice, pinterface, kind, _ in self._ends.iter_rows()
         }
 
     @cached_property
@@ -94,6 +94,11 @@ class History:
     def links(self) -> list[str]:
         """The link of each port; a port without one is its own."""
         return self._linked["link_id"].to_list()
+
+    @cached_property
+    def copper(self) -> NDArray[np.bool_]:
+        """Shape (ports,): whether the port's link is copper, which has no optics that could fail."""
+        return self._linked["copper"].fill_null(value=False).to_numpy()
 
     def _link(self, site: str, device: str, interface: str) -> str:
         if end := self.ends.get((site, device, interface)):

@@ -14,7 +14,7 @@ from features.at_hand import PortName
 from features.cube import Cube
 from features.fleet import Fleet
 from features.history import History
-from features.physics import Installations, installations
+from features.physics import Installations, Technology, installations
 
 __all__ = ["HistoryAtHand", "Record", "history_at_hand"]
 
@@ -76,6 +76,13 @@ class HistoryAtHand(History):
     def peer(self) -> Ints:
         """Shape (ports,), -1 where none is known."""
         return self._of_port[1]
+
+    @cached_property
+    def copper(self) -> NDArray[np.bool_]:
+        """By the media of either end."""
+        own = self.told.technology[: len(self.names)] == Technology.COPPER
+        either: NDArray[np.bool_] = own | ((self.peer >= 0) & own[self.peer])
+        return either
 
     @cached_property
     def ends(self) -> dict[PortName, tuple[str, PortName | None, str | None]]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from features.fleet import NO_OPTICS
 from features.labels import Verdict
 
 __all__ = ["explained"]
@@ -14,9 +15,9 @@ _WHY: Final = {
     Verdict.COUNTED: "a failure to be predicted",
     Verdict.DUPLICATE: "another ticket of the link was open",
     Verdict.REPEAT: "within two days of the link's last repair",
-    Verdict.NO_FAULT_FOUND: "nothing was found, and nothing failed",
+    Verdict.NO_FAULT_FOUND: "nothing was found",
     Verdict.MAINTENANCE: "opened in announced work, and nothing failed before it",
-    Verdict.COPPER: "the link is copper: there are no optics in it",
+    Verdict.COPPER: NO_OPTICS,
     Verdict.UNKNOWN_PORT: "neither its port nor its serial is in inventory or links",
     Verdict.RESCUED: "an alarm was acted on before anything failed",
 }

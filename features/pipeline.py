@@ -96,8 +96,8 @@ class Block:
 
     @cached_property
     def present(self) -> NDArray[np.bool_]:
-        """Shape (ports, times): whether the port has spoken lately and so has features."""
-        return self.rows > 0
+        """Shape (ports, times): whether the port has spoken lately and so has features; copper has none."""
+        return (self.rows > 0) & ~self.history.copper[:, None]
 
     @cached_property
     def first(self) -> NDArray[np.bool_]:
@@ -108,7 +108,8 @@ class Block:
 
     def light(self) -> "Block":
         """The same without the tiles that it was made of: what goes from one process to another."""
-        told = {name: getattr(self.history, name) for name in ("touched_s", "ends", "links")}  # some hang on the tiles
+        kept = ("touched_s", "ends", "links", "copper")  # some hang on the tiles
+        told = {name: getattr(self.history, name) for name in kept}
         cube = replace(self.cube, lanes={}, states={}, serials=self.cube.serials[:, :0])
         history = self.history.on(cube)
         history.__dict__.update(told)

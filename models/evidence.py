@@ -27,7 +27,8 @@ def evidence(unseen: Unseen, model: JointModel, horizon_h: int) -> dict[str, Any
         horizon_h: of those risks.
     """
     fails = unseen.until_event_h <= horizon_h
-    known = (fails | unseen.healthy) & ~np.isnan(unseen.risk)
+    fails_later = np.isfinite(unseen.until_event_h) & ~fails
+    known = (fails | fails_later | unseen.healthy) & ~np.isnan(unseen.risk)
     known[:, np.arange(known.shape[1]) % _EVERY_H != 0] = False
     risks, outcomes = unseen.risk[known].astype(float), fails[known].astype(float)
     line, skill = calibration_line(risks, outcomes), brier_skill(risks, outcomes)

@@ -207,7 +207,7 @@ class Unseen:
 
     Attributes:
         risk: shape (links, hours), NaN where unknown.
-        healthy: same shape, True where an alarm would have been false.
+        healthy: same shape, True where an alarm would have been false, as `models.counting` counts.
         until_event_h: same shape, hours to the link's next failure, inf where none is known.
         modules_per_link: budgets count modules.
     """

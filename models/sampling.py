@@ -28,7 +28,7 @@ _PORT_BYTES: Final = 700_000
 """What a port of five lanes takes while its features of eight days are made: measured."""
 _LEAST_SHARE: Final = 0.01
 """Fewer healthy links do not tell how healthy links look, however little memory there is [judgement]."""
-_PROCESS_BYTES: Final = 450 << 20  # as the engines count
+_PROCESS_BYTES: Final = 580 << 20  # as the engines count
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, FailureType
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, Fault
 from models.card import REFERENCE
+from models.counting import NEITHER
 from models.evidence import evidence
 from models.joint import JointModel
 from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
@@ -60,7 +61,8 @@ class EveryHour:
         rows: shape (n, columns), as the hazard sees a link (`JointModel.link_view`).
         link: shape (n,), name of the link.
         hour: shape (n,), hours since the first.
-        healthy: shape (n,), whether an alarm then is known to be false: a week later nothing had failed.
+        healthy: shape (n,), whether an alarm then is known to be false: nothing failed for a week, nor, as far as
+            is known, for a month: of an alarm so early the judge says that it is neither right nor false.
         until_event_h: shape (n,), hours to the link's next failure, inf where none is known.
     """
 
@@ -208,7 +210,7 @@ def _times(lake: Lake, until: datetime) -> list[datetime]:
 def _every_hour(block: Block, known: Outcomes, piece: _Piece) -> EveryHour:
     drawn = piece.links.drawn(block.history.links)
     port, time = np.nonzero((block.present if piece.each_end else block.first) & drawn[:, None])
-    far = known.until_event_h[port, time] > HORIZONS_H[-1]
+    far = known.until_event_h[port, time] > NEITHER / timedelta(hours=1)
     return EveryHour(
         piece.model.link_view(block.matrix(port, time)),
         np.array(block.history.links, object)[port],

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from features.at_hand import PortName, cube_of
+from features.fleet import NO_OPTICS
 from features.history_at_hand import Record, history_at_hand
 from features.look import DAYS, Look, series_of
 from features.pipeline import Block, FeaturePipeline
@@ -120,7 +121,7 @@ def _block(modules: Sequence[Module], at: datetime) -> tuple[Block, NDArray[np.f
 def _told(artifact: Artifact, block: Block, ages_s: NDArray[np.float64]) -> list[Scored]:
     """What is said of each port of a block."""
     spoken = np.flatnonzero(block.present[:, 0])
-    told = [Scored(reasons=(_SILENT,))] * ages_s.size
+    told = [Scored(reasons=(NO_OPTICS if copper else _SILENT,)) for copper in block.history.copper.tolist()]
     if not spoken.size:
         return told
     risk = artifact.model.risk(block.matrix(spoken, np.zeros_like(spoken))).astype(np.float64)

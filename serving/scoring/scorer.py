@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from features.cube import PORT
 from features.engine import Engine
-from features.fleet import Fleet
+from features.fleet import NO_OPTICS, Fleet
 from features.pipeline import Block
 from features.shards import fleet_block
 from ingest.errors import ModelError
@@ -145,7 +145,8 @@ def _refuse(last: ScoreRun | None, artifact: Artifact, at: datetime) -> None:
 
 
 def _run(scores: pl.DataFrame, artifact: Artifact, started: datetime, at: datetime) -> ScoreRun:
-    """What is recorded of a run whose scores are in the lake."""
+    """What is recorded of a run whose scores are in the lake; copper is nothing that should have been scored."""
+    copper = int(scores["reasons"].list.contains(NO_OPTICS).sum())
     known = scores.filter(pl.col("status") == "scored")
     return ScoreRun(
         at=at,
@@ -153,7 +154,7 @@ def _run(scores: pl.DataFrame, artifact: Artifact, started: datetime, at: dateti
         finished_at=datetime.now(UTC),
         model_version=artifact.version,
         modules_scored=known.height,
-        modules_unknown=scores.height - known.height,
+        modules_unknown=scores.height - known.height - copper,
         newest_data_at=at - timedelta(seconds=float(known["data_age_s"].min() or 0.0)),  # type: ignore[arg-type]
     )
 
@@ -202,9 +203,13 @@ def _scores(
     """A row of the table ``scores`` for every module known or heard."""
     schema = pl.from_arrow(SCORES.schema.empty_table()).schema  # type: ignore[union-attr]  # a table becomes a frame
     scored = _scored(block, risks, at).join(_diagnosed(block, told, found), on=PORT, how="left", maintain_order="left")
-    silent = fleet.as_of(at).in_cages().select(*PORT, "serial").join(scored, on=PORT, how="anti", maintain_order="left")
-    silent = silent.with_columns(status=pl.lit("unknown"), reasons=pl.lit([_SILENT], dtype=pl.List(pl.String)))
-    rows = pl.concat([scored, silent], how="diagonal_relaxed").with_columns(
+    known = fleet.as_of(at)
+    copper = known.ends().filter("copper").select(PORT).unique().with_columns(why=pl.lit(NO_OPTICS))
+    silent = known.in_cages().select(*PORT, "serial").join(scored, on=PORT, how="anti", maintain_order="left")
+    silent = silent.join(copper, on=PORT, how="left", maintain_order="left").with_columns(
+        status=pl.lit("unknown"), reasons=pl.concat_list(pl.col("why").fill_null(_SILENT))
+    )
+    rows = pl.concat([scored, silent.drop("why")], how="diagonal_relaxed").with_columns(
         pl.col("action").fill_null(str(Action.NONE)),
         pl.col("reasons").fill_null(pl.lit([], dtype=pl.List(pl.String))),
         time=pl.lit(at),

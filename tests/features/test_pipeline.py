@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from features.cube import LakeTiles
-from features.fleet import Fleet
+from features.fleet import PORT, Fleet
 from features.pipeline import FeaturePipeline, hourly
 from features.tiles import update_tiles
 from ingest.lake import Lake
@@ -258,14 +258,14 @@ def test_each_link_is_spoken_for_by_one_of_its_ends(sample_lake: Lake, sample_fl
         assert sorted(set(links[block.present[:, t]])) == sorted(links[block.first[:, t]])
 
 
-def test_copper_has_counters_and_no_optics(whole: pl.DataFrame, sample_fleet: Fleet) -> None:
-    copper = sample_fleet.modules.filter(pl.col("media").str.contains("CR")).select("device", "interface")
-    rows = whole.join(copper, on=["device", "interface"], how="semi")
+def test_copper_speaks_and_has_no_features(whole: pl.DataFrame, sample_lake: Lake, sample_fleet: Fleet) -> None:
+    """There are no optics in it: it is neither learnt from nor scored."""
+    copper = sample_fleet.ends().filter("copper").select(PORT).unique()
+    heard = sample_lake.scan(PORT_SAMPLES).select(PORT).unique().collect()
 
-    assert rows.height > 0
-    assert rows["rx_min_shift_6h"].is_nan().all()
-    assert rows["bias_margin_6h"].is_nan().all()
-    assert rows["flaps_24h"].is_not_nan().any()
+    assert copper.join(heard, on=PORT, how="semi").height > 0
+    assert whole.height > 0
+    assert 0 == whole.join(copper, on=PORT, how="semi").height
 
 
 def test_a_lake_without_tiles_has_no_rows(tmp_path: Path) -> None:

@@ -20,11 +20,15 @@ def _unseen(risk: list[float], until_event_h: list[float]) -> Unseen:
     return Unseen(np.array(risk, np.float32)[:, None], np.isinf(wait), wait, 2.0)
 
 
-def test_rows_are_those_that_fail_within_the_horizon_or_are_known_to_be_well() -> None:
+def test_rows_are_those_that_fail_within_the_horizon_fail_later_or_are_known_to_be_well() -> None:
     found = evidence(_unseen([0.9, 0.1, 0.2], [24.0, np.inf, 300.0]), _Model(), 168)  # type: ignore[arg-type]
+    mean = 1 / 3
 
-    assert 2 == found["rows"]
-    assert pytest.approx(1 - (0.1**2 + 0.1**2) / 2 / 0.25, abs=1e-5) == found["brier_skill"]
+    assert 3 == found["rows"]
+    assert (
+        pytest.approx(1 - (0.1**2 + 0.1**2 + 0.2**2) / ((1 - mean) ** 2 + 2 * mean**2), abs=1e-5)
+        == found["brier_skill"]
+    )
 
 
 def test_a_link_whose_risk_is_unknown_is_no_row() -> None:

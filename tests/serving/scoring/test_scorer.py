@@ -63,6 +63,10 @@ def _live(make_live: Callable[[], Live]) -> Live:
     return make_live()
 
 
+def _copper(scores: pl.DataFrame) -> pl.DataFrame:
+    return scores.filter(pl.col("reasons").list.contains("the link is copper: there are no optics in it"))
+
+
 class TestScores:
     def test_every_module_has_a_score_or_a_reason_why_not(self, live: Live, train_until: datetime) -> None:
         at = train_until + HOUR
@@ -83,7 +87,17 @@ class TestScores:
         assert ["no telemetry in the last six hours"] == new[0]["reasons"]
         assert [None] * 6 == [new[0][name] for name in RISKS]
         assert done.run.modules_scored == (scores["status"] == "scored").sum()
-        assert done.run.modules_unknown == (scores["status"] == "unknown").sum()
+        assert done.run.modules_unknown == scores.height - done.run.modules_scored - _copper(scores).height
+
+    def test_copper_is_unknown_says_why_and_is_nothing_to_worry_about(self, live: Live, train_until: datetime) -> None:
+        live.score(train_until)
+
+        copper = Fleet.load(live.lake).ends().filter("copper").select("site", "device", "interface").unique()
+        told = live.scores(train_until).join(copper, on=["site", "device", "interface"], how="semi")
+        assert told.height > 0
+        assert told.equals(_copper(told))
+        assert {"unknown"} == set(told["status"])
+        assert told["risk_24h"].null_count() == told.height
 
     def test_risks_are_probabilities_that_rise_with_the_horizon(self, live: Live, train_until: datetime) -> None:
         live.score(train_until)
