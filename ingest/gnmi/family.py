@@ -26,6 +26,8 @@ Element = tuple[str, Mapping[str, str]]
 _FOLDER: Final = Path(__file__).parent / "paths"
 _ONE: Final = re.compile(r"([^\[{]+)(?:\[([^=\]]+)=([^\]]+)\])?")
 _KEY: Final = re.compile(r"[={](place|lane|severity|neighbour)(?=[\]}])")
+_DATABASE: Final = re.compile(r"[A-Z]+_DB|localhost|asic\d+")
+"""What SONiC's newer servers put before a table: its database and the namespace."""
 _WORD: Final = re.compile(r"\{(\w+)\}")
 _SPELLINGS: Final[dict[str, dict[str, str]]] = {
     "lane": {str(n): str(n) for n in range(1, 17)},
@@ -146,6 +148,10 @@ class Family:
         """Where a path leads, and what its keys bind; None where nothing of ours is there."""
         node, bound = self._root, dict[str, str]()
         for name, keys in path:
+            if node is self._root and _DATABASE.fullmatch(name):
+                continue
+            if node.any is not None and name.endswith("*"):
+                break  # a tree by name follows
             nearer = _child(node, name.rpartition(":")[2], name)
             if nearer is None:
                 return None
@@ -158,7 +164,7 @@ class Family:
         self, node: Node, bound: Mapping[str, str], value: Value, depth: int = 0
     ) -> Iterator[tuple[Found | None, Value]]:
         """Leaves of a value at a node: the node itself, or a tree of JSON below it."""
-        if node.column is not None:
+        if node.column is not None and not (node.below and isinstance(value, dict)):
             if value is not None:
                 yield _found(node, bound), value
         elif isinstance(value, dict) and depth < _DEEPEST:

@@ -181,7 +181,7 @@ class Mirror:
             known.clear()
         reached = self.family.reach(elements_of(prefix, path))
         target: Leaf | _Inside | None = reached
-        if reached is not None and reached[0].column is not None:
+        if reached is not None and reached[0].column is not None and not reached[0].below:
             target = self._leaf(next(self.family.below(*reached, value=0))[0], reached[0])
         known[at] = target
         return target

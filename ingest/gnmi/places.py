@@ -13,7 +13,7 @@ from ingest.gnmi.values import Value, text_of
 
 __all__ = ["Facts", "Places", "natural"]
 
-_WORDS: Final = re.compile(r"(?i)[\s_-]*\b(?:transceiver|xcvr|optics?|pluggable|module)\b[\s_-]*")
+_WORDS: Final = re.compile(r"(?i)[\s_-]*(?<![a-z])(?:transceiver|xcvr|optics?|pluggable|module)(?![a-z])[\s_-]*")
 _JUNOS: Final = re.compile(r"(?i)FPC(\d+):(?:MIC\d+:)?PIC(\d+):PORT(\d+)")
 _TAIL: Final = re.compile(r"\d+(?:/\d+)+(?::\d+)?$")
 _DIGITS: Final = re.compile(r"(\d+)")

@@ -75,3 +75,13 @@ def test_every_encoding_and_shape_gives_the_same_rows(
     assert 8 == kept.lanes.height
     assert 8 * 3 == kept.lanes.select(pl.col("rx_power_dbm", "tx_power_dbm", "tx_bias_ma").count()).sum_horizontal()[0]
     assert [True, True] == kept.ports["oper_up"].to_list()
+
+
+def test_powers_of_the_oldest_model_are_leaves_without_statistics(poller: MakePoller, kept: Kept, tree: Any) -> None:
+    channel = "components/component[name=Ethernet1 transceiver]/transceiver/physical-channels/channel[index=1]/state"
+    tree.drop(f"{channel}/input-power")
+    tree.put(f"{channel}/input-power", -7.5)
+
+    _once(poller())
+
+    assert [-7.5] == kept.lanes.filter(interface="Ethernet1/1", lane=2)["rx_power_dbm"].to_list()

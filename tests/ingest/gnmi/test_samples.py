@@ -6,13 +6,15 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from pygnmi.spec.v080.gnmi_pb2 import Notification, TypedValue, Update
 from pygnmi.spec.v080.gnmi_pb2 import Path as GnmiPath
 
 from ingest.decode.slots import QUANTITIES
 from ingest.dumps.reading import Reading
 from ingest.dumps.sonic_keys import BINS, COUNTERS, take
-from ingest.gnmi.family import load_family
+from ingest.gnmi import family as family_module
+from ingest.gnmi.family import families, load_family
 from ingest.gnmi.layout import Layout
 from ingest.gnmi.mirror import Mirror, Round
 from ingest.gnmi.places import Facts
@@ -183,3 +185,33 @@ def test_a_dump_and_a_stream_of_sonic_mean_the_same_quantities(table: str, sampl
 def _limits(reading: Reading) -> set[tuple[str, str]]:
     parts = ((quantity.rpartition("_"), told) for quantity, told in reading.limits.items())
     return {("0", f"{stem}_{name}_{unit}") for (stem, _, unit), told in parts for name in told}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("COUNTERS/Ethernet0", {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "7"}),
+        ("COUNTERS/Ethernet*", {"Ethernet0": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "7"}}),
+        ("COUNTERS/Ethernet*/SAI_PORT_STAT_IF_IN_UCAST_PKTS", {"Ethernet0": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "7"}}),
+        ("COUNTERS", {"Ethernet0": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "7"}}),
+        ("COUNTERS/Ethernet0/SAI_PORT_STAT_IF_IN_UCAST_PKTS", "7"),
+        ("COUNTERS_DB/localhost/COUNTERS/Ethernet0", {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "7"}),
+    ],
+)
+def test_sonic_answers_in_any_of_its_shapes(path: str, value: object) -> None:
+    found = list(load_family("sonic").read([(name, {}) for name in path.split("/")], value))  # type: ignore[arg-type]
+
+    assert [("in_packets", "Ethernet0", "7")] == [(leaf.column, leaf.place, said) for leaf, said in found if leaf]
+
+
+@pytest.mark.parametrize("name", families())
+def test_a_file_of_paths_is_short_and_asks_for_what_it_reads(name: str) -> None:
+    """A family is a page; each leaf lies below a path that is asked for."""
+    family, file = load_family(name), Path(family_module.__file__).parent / "paths" / f"{name}.yaml"
+    asked = [path.replace("*", "") for stream in family.streams for path in (*stream.sample, *stream.on_change)]
+    told = yaml.safe_load(file.read_text())["leaves"]
+    at = [re.sub(r"\[.*?\]|\{.*?\}", "", leaves["at"]).strip("/") for leaves in told]
+    unread = [place for place in at if not any(place.startswith(p.split("/")[0]) for p in asked)]
+
+    assert len(file.read_text().splitlines()) <= 40
+    assert unread in ([], ["COUNTERS_PORT_NAME_MAP"]), "the names of ports are asked for with their counters"
