@@ -1,7 +1,8 @@
 """SONiC's databases as JSON: ``sonic-db-dump -n STATE_DB -y``, ``redis-dump``, a tech-support archive, gNMI's answers.
 
 A key's value is its fields, or, as redis-dump has it, an object with ``type`` and ``value``. Keys are ``TABLE|port`` or
-``TABLE:port``; nested by table as in ``config_db.json`` they are taken too.
+``TABLE:port``; nested by table as in ``config_db.json`` they are taken too, and so is an object a key, with ``key`` and
+``value``. Several documents of one file are of one device.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,14 +15,30 @@ from ingest.dumps.sonic_ports import SonicPorts, known_key
 from ingest.dumps.source import Document, Dump, Json
 from ingest.quarantine import Kind
 
-__all__ = ["JSON"]
+__all__ = ["JSON", "together"]
 
 _MARKS: Final = ("TRANSCEIVER_", "COUNTERS_PORT_NAME_MAP", "COUNTERS:oid:", "PORT_TABLE:", "PORT_TABLE|")
 _NESTED: Final = (*TABLES, "COUNTERS", "RATES", "DEVICE_METADATA")
 
 
 def _knows(value: Json) -> bool:
-    return isinstance(value, dict) and any(str(key).startswith(_MARKS) for key in value)
+    return isinstance(value, dict) and (
+        any(str(key).startswith(_MARKS) for key in value) or str(_of_key(value)).startswith(_MARKS)
+    )
+
+
+def _of_key(value: Mapping[str, object]) -> object:
+    return value.get("key") if isinstance(value.get("value"), dict) else None
+
+
+def together(documents: list[Document]) -> Document:
+    """Databases that follow each other in a file as one: ports of one have their names and counters in another."""
+    rows: dict[str, object] = {}
+    for document in documents:
+        assert isinstance(document.value, dict)  # noqa: S101 - or it would not be known
+        key = _of_key(document.value)
+        rows |= document.value if key is None else {str(key): document.value["value"]}
+    return Document(documents[0].line, documents[0].before, rows)
 
 
 def _read(document: Document, dump: Dump) -> Iterator[Reading]:

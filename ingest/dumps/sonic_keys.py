@@ -75,6 +75,9 @@ _MODULE: Final = {
     "serial": "serial",
     "manufacturer": "vendor",
     "model": "part_number",
+    "serialnum": "serial",  # these three: releases up to 201911
+    "manufacturename": "vendor",
+    "modelname": "part_number",
     "active_firmware": "firmware",
     "fec": "fec_mode",
 }

@@ -1,14 +1,19 @@
 """SONiC's databases and what its commands print."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from ingest import gnmi
 from ingest.dumps import DumpReport, Given, Reading
+from ingest.dumps.sonic_keys import TABLES
+from ingest.dumps.sonic_keys import take as take_field
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
 
 Take = Callable[..., DumpReport]
@@ -100,6 +105,32 @@ def test_tables_may_be_nested_as_in_config_db(read: Read) -> None:
     assert ("Ethernet0", -2.5) == (reading.interface, reading.values[1, "rx_power_dbm"])
 
 
+def test_databases_that_follow_each_other_are_of_one_device(read: Read) -> None:
+    """The device, its ports and what they count lie in different ones; releases to 201911 have other keys."""
+    databases = (
+        {"DEVICE_METADATA": {"localhost": {"hostname": "leaf08"}}, "PORT": {"Ethernet0": {"index": "0"}}},
+        {"TRANSCEIVER_INFO|Ethernet0": {"serialnum": "LM1", "modelname": "LM-X", "manufacturename": "Lumora"}},
+        {"COUNTERS_PORT_NAME_MAP": {"Ethernet0": "oid:0x1"}},
+        {"COUNTERS:oid:0x1": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "5"}},
+    )
+    (reading,) = read(
+        "\n".join(map(json.dumps, databases[1:])) + "\n" + json.dumps(databases[0] | databases[1]), UNNAMED
+    )
+
+    assert ("leaf08", "LM1", {"in_packets": 5}) == (reading.device, reading.module["serial"], reading.counters)
+
+
+def test_an_object_a_key_is_a_dump_too(read: Read) -> None:
+    """As the other redis-dump writes it, a line each."""
+    keys = (
+        {"db": 6, "key": "TRANSCEIVER_DOM_SENSOR|Ethernet0", "ttl": -1, "type": "hash", "value": {"rx1power": "-2.5"}},
+        {"db": 6, "key": "TRANSCEIVER_INFO|Ethernet0", "ttl": -1, "type": "hash", "value": {"serial": "LM1"}},
+    )
+    (reading,) = read("\n".join(map(json.dumps, keys)))
+
+    assert (-2.5, "LM1") == (reading.values[1, "rx_power_dbm"], reading.module["serial"])
+
+
 def test_the_eeprom_command_tells_the_same(read: Read, sample: Sample, quarantine: Any) -> None:
     """Units behind the numbers, limits with the columns aligned, an SFP's one lane, a cage without module."""
     first, single = read(sample("sonic_eeprom.txt"))
@@ -143,6 +174,38 @@ def test_hgetall_in_three_spellings(read: Read, sample: Sample, quarantine: Any)
     )
     assert {(0, "temperature_c"): 41.0, (1, "rx_power_dbm"): -3.5} == other.values
     assert [("a field without a value", "(text):16")] == [(f.reason, f.where) for f in quarantine.findings]
+
+
+def _named_by_gnmi() -> dict[str, str]:
+    """SONiC's fields and their columns, as the paths of gNMI have them, for lane 2, bin 3 and the high alarm."""
+    told = yaml.safe_load((Path(gnmi.__file__).parent / "paths" / "sonic.yaml").read_text(encoding="utf-8"))
+    words = {"{lane}": "2", "{bin}": "3", "{side}": "high", "{level}": "alarm"}
+    found = {}
+    for leaves in told["leaves"]:
+        for pair in leaves["fields"].items():
+            key, column = (re.sub(r"\{\w+\}", lambda word: words.get(word[0], ""), text) for text in pair)
+            if leaves["at"].partition("/")[0] in {*TABLES, "COUNTERS"} and column != "cage":
+                found[key] = column
+    return found
+
+
+def test_dumps_and_streams_agree_on_what_sonics_fields_mean() -> None:
+    """The same key is the same column, whichever way it comes."""
+    apart = {}
+    for key, column in _named_by_gnmi().items():
+        reading = Reading(1)
+        take_field(reading, key, "{'code': 'x'}" if column == "media" else "1")
+        limits = {
+            f"{name.rpartition('_')[0]}_{level}_{name.rpartition('_')[2]}"
+            for name, levels in reading.limits.items()
+            for level in levels
+        }
+        found = {name for _, name in reading.values} | reading.states.keys() | reading.counters.keys() | limits
+        found |= reading.module.keys() | ({"fec_bins"} if reading.fec_bins else set())
+        if found != {column}:
+            apart[key] = (column, found)
+
+    assert {} == apart
 
 
 @pytest.mark.skipif(not GNMI.is_dir(), reason="no recordings beside the repository")
