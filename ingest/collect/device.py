@@ -212,7 +212,7 @@ class Device:
                 lldp = Lldp.of(await walk_lldp(transport.walk), device.interfaces)
         except (TransportError, TimeoutError) as error:
             self._map = None
-            return _Read(device, walks.cells, f"partial: {error or 'not done within its deadline'}", passing=True)
+            return _Read(device, walks.cells, f"partial: {str(error) or 'not done within its deadline'}", passing=True)
         cut = _missing(before, device, told) if before else []
         if cut and self._cut_short < _CUT_SHORT_POLLS:
             self._cut_short += 1

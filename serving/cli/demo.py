@@ -127,7 +127,7 @@ def _told(polls: list[Poll]) -> str:
 
 def _targets(switches: SimulatedSwitches, streams: SimulatedStreams) -> str:
     """A configuration as an operator would write it."""
-    parts = [f"[collect]\ninterval_s = {_LIVE_S}\ndeadline_s = 60\n"]
+    parts = [f"[collect]\ninterval_s = {_LIVE_S}\ndeadline_s = 300\n"]
     for each in switches.recordings:
         os.environ[f"DEMO_{each.device.upper()}_COMMUNITY"] = each.community
         parts.append(

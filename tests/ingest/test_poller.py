@@ -209,6 +209,24 @@ class Losing(ReplayTransport):
         return await super().walk(oid, expect)
 
 
+class Hanging(ReplayTransport):
+    """Answers no more from a column on."""
+
+    async def walk(self, oid: str, expect: int = 0) -> Column:
+        if oid.startswith("1.0.8802."):  # LLDP-MIB, the last of a discovery
+            await asyncio.sleep(60)
+        return await super().walk(oid, expect)
+
+
+@pytest.mark.device
+def test_a_poll_that_ran_out_of_time_after_its_readings_says_so(recordings: Path) -> None:
+    transport = Hanging.read(recordings / "arista-eos.snmprec")
+
+    poll = asyncio.run(Device(_config(("leaf01", 161, "x")).target[0]).poll(transport, Installations(), deadline_s=3))
+
+    assert "partial: not done within its deadline" == poll.error
+
+
 @pytest.mark.device
 def test_a_poll_that_lost_its_inventory_is_partial_and_installs_nothing(recordings: Path) -> None:
     transport = Losing.read(recordings / "arista-eos.snmprec")

@@ -134,3 +134,24 @@ def test_a_stream_that_dies_silently_is_noticed_within_its_deadline(
     assert 0.5 < began < 1.0 + 1.0 + 1.5, "the deadline, the wait before the next attempt, and a busy machine"
     gaps = [gap for sweep in sweeps for poll in sweep.polls for gap in poll.gaps]
     assert ["nothing has come for 1 s: the stream is dead"] == [gap.reason for gap in gaps]
+
+
+def test_one_sample_far_from_both_its_neighbours_is_written_again_as_a_glitch(
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, settled: Settled
+) -> None:
+    collector = poller(interval_s=30, sample_s=3600)
+    now = time.time_ns() // 1000 * 1000
+
+    async def play() -> None:
+        await settled(collector)
+        for n, celsius in enumerate((41.0, 96.0, 41.5, 42.0)):
+            tree.put("components/component[name=Ethernet1 transceiver]/state/temperature/instant", celsius)
+            tree.sample(now + n * 1_000_000)
+        await settled(collector)
+
+    run(collector, play)
+
+    marked = kept.ports.filter(pl.col("quality") == 1)
+    assert [("Ethernet1/1", 96.0, (now + 1_000_000) // 1000)] == marked.select(
+        "interface", "temperature_c", pl.col("time").cast(pl.Int64)
+    ).rows()
