@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ingest.dumps.formats import detect
-from ingest.dumps.join import Known
+from ingest.dumps.known import Known
 from ingest.dumps.links import link_rows
 from ingest.dumps.modules import module_rows
 from ingest.dumps.names import Given
