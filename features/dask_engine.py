@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from features.engine import AHEAD, BaseEngine, machine_memory
+from features.engine import AHEAD, WORKER_BYTES, BaseEngine, machine_memory
 from ingest.errors import FeatureError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DaskEngine(BaseEngine):
             msg = f"the Dask cluster at {scheduler} has no workers"
             raise FeatureError(msg)
         limits = [worker["memory_limit"] // worker["nthreads"] for worker in workers if worker["memory_limit"]]
-        super().__init__(1, memory or min(limits, default=machine_memory() // 4), processes=1)
+        super().__init__(1, memory or min(limits, default=machine_memory() // 4), WORKER_BYTES)
         self.workers = sum(worker["nthreads"] for worker in workers)
 
     def run(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:

@@ -17,14 +17,30 @@ from typing import Any, Final, Protocol, Self, TypeVar
 
 from ingest.errors import FeatureError
 
-__all__ = ["AHEAD", "BaseEngine", "Engine", "Here", "Pool", "engine_for", "in_order", "machine_memory"]
+__all__ = [
+    "AHEAD",
+    "LEAST_MEMORY",
+    "OWN_BYTES",
+    "WORKER_BYTES",
+    "BaseEngine",
+    "Engine",
+    "Here",
+    "Pool",
+    "engine_for",
+    "in_order",
+    "machine_memory",
+]
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-_PROCESS_BYTES: Final = 580 << 20
-"""What a process needs beside its jobs: the libraries, and row groups being read; measured."""
+OWN_BYTES: Final = 580 << 20
+"""What the process that gives out the jobs holds: libraries, MLflow among them, records, the lake's log; measured."""
+WORKER_BYTES: Final = 450 << 20
+"""What a worker needs beside its jobs: the libraries, and row groups being read; measured."""
 _LEAST_JOB_BYTES: Final = 96 << 20
+LEAST_MEMORY: Final = OWN_BYTES + _LEAST_JOB_BYTES
+"""With less there is nothing that a job could be given."""
 _DEFAULT_SHARE: Final = 0.5  # of the machine's memory, where no limit is given
 AHEAD: Final = 2
 """Jobs in flight for each worker: one that runs, one that waits."""
@@ -58,12 +74,18 @@ class Engine(Protocol):
 
 
 class BaseEngine:
-    """What all engines share: a number of workers and the memory that each job may take."""
+    """What all engines share: a number of workers and the memory that each job may take.
 
-    def __init__(self, workers: int, memory: int | None, processes: int) -> None:
+    Args:
+        workers: jobs at the same time.
+        memory: bytes for all of it; half of the machine's where not given.
+        held: bytes that are not for jobs.
+    """
+
+    def __init__(self, workers: int, memory: int | None, held: int) -> None:
         self.workers = workers
         total = int(machine_memory() * _DEFAULT_SHARE) if memory is None else memory
-        self.job_bytes = max((total - processes * _PROCESS_BYTES) // workers, _LEAST_JOB_BYTES)
+        self.job_bytes = max((total - held) // workers, _LEAST_JOB_BYTES)
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +98,7 @@ class Here(BaseEngine):
     """Runs jobs in this process, one after the other."""
 
     def __init__(self, memory: int | None = None) -> None:
-        super().__init__(1, memory, processes=1)
+        super().__init__(1, memory, OWN_BYTES)
 
     def run(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
         """Each job with its result; see `Engine`."""
@@ -96,8 +118,8 @@ class Pool(BaseEngine):
     def __init__(self, workers: int | None = None, memory: int | None = None) -> None:
         wanted = workers or len(os.sched_getaffinity(0))
         if memory is not None:
-            wanted = max(1, min(wanted, (memory - _PROCESS_BYTES) // (_PROCESS_BYTES + _LEAST_JOB_BYTES)))
-        super().__init__(wanted, memory, processes=wanted + 1)
+            wanted = max(1, min(wanted, (memory - OWN_BYTES) // (WORKER_BYTES + _LEAST_JOB_BYTES)))
+        super().__init__(wanted, memory, OWN_BYTES + wanted * WORKER_BYTES)
         self._executor: ProcessPoolExecutor | None = None
 
     def run(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from features.cube import PORT
-from features.engine import Engine, machine_memory
+from features.engine import OWN_BYTES, Engine, machine_memory
 from features.fleet import Fleet, port_name
 from features.shards import ports_known
 from ingest.lake import Lake
@@ -28,7 +28,6 @@ _PORT_BYTES: Final = 700_000
 """What a port of five lanes takes while its features of eight days are made: measured."""
 _LEAST_SHARE: Final = 0.01
 """Fewer healthy links do not tell how healthy links look, however little memory there is [judgement]."""
-_PROCESS_BYTES: Final = 580 << 20  # as the engines count
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def ports_of(lake: Lake, fleet: Fleet, times: Sequence[datetime]) -> pl.DataFram
 
 def room(engine: Engine) -> int:
     """Bytes for rows: half of the memory beyond the processes, never more than this machine's."""
-    return max(min(engine.workers * engine.job_bytes, machine_memory() - _PROCESS_BYTES), 0) // 2
+    return max(min(engine.workers * engine.job_bytes, machine_memory() - OWN_BYTES), 0) // 2
 
 
 def ports_at_once(engine: Engine) -> int:

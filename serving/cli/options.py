@@ -61,13 +61,18 @@ def fold_plan(text: str) -> FoldPlan:
 
 def _size(text: str) -> int:
     """A size in bytes, or a usage error."""
+    from features.engine import LEAST_MEMORY
     from serving.scoring.compute import memory_size
 
     try:
-        return memory_size(text)
+        size = memory_size(text)
     except ValueError:
-        msg = f"{text!r} is not a size, such as 2GiB or 512M"
+        msg = f"{text!r} is not a size, such as 2GiB or 900M"
         raise typer.BadParameter(msg) from None
+    if size < LEAST_MEMORY:
+        msg = f"{text} is too little: forelight itself takes most of {LEAST_MEMORY >> 20}M"
+        raise typer.BadParameter(msg)
+    return size
 
 
 Time = Annotated[

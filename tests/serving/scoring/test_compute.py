@@ -1,9 +1,11 @@
 """Where heavy work runs: sizes as people write them, and engines for as much work as there is."""
 
 import pytest
+from typer.testing import CliRunner
 
 from features.engine import Here, Pool
 from ingest.errors import FeatureError
+from serving.cli.app import app
 from serving.scoring.compute import Compute, memory_size
 from serving.settings import Settings
 
@@ -16,6 +18,13 @@ MANY = 100_000_000
 )
 def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
     assert size == memory_size(text)
+
+
+def test_memory_that_forelight_itself_does_not_fit_in_is_refused() -> None:
+    told = CliRunner().invoke(app, ["train", "--memory", "512MiB"])
+
+    assert 2 == told.exit_code
+    assert "too little" in told.output
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "two", "-1G", "0", "1PiB", "nan"])
