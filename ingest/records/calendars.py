@@ -84,7 +84,7 @@ def read_calendar(reading: Reading, calendars: list[icalendar.Calendar]) -> None
                 reading.refuse(row, str(error))
             except _NowhereError as error:
                 reading.refuse(row, str(error))
-            except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
                 reading.refuse(row, f"cannot be read: {' '.join(str(error).split())[:160]}")
     if rows and len(unzoned) == len(rows):
         raise ExportError(unzoned[0])

@@ -44,7 +44,7 @@ OURS: Final[Mapping[str, tuple[str, ...]]] = {
 """What a map of each kind may have under ``[columns]``."""
 
 NEEDED: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "tickets": (("ticket_id",), ("opened_at",), ("device", "port", "serial")),
+    "tickets": (("opened_at",), ("device", "port", "serial")),
     "repairs": (("ticket_id",), ("at",)),
     "maintenance": (("start",), ("end",), ("device", "port")),
     "links": (("cable_id", "a_device"), ("cable_id", "z_device")),

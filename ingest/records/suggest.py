@@ -3,9 +3,11 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC
 from typing import Final
 
+from ingest.decode.lldp_text import looks_like_port
 from ingest.records.grid import Grid
 from ingest.records.mapping import NEEDED, OURS, RecordMap
 from ingest.records.reading import absent
@@ -24,6 +26,9 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "ticket no",
         "incident",
         "case",
+        "no",
+        "nr",
+        "ticket number",
         "id",
         "incident number",
     ),
@@ -50,7 +55,17 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "if",
     ),
     "port": ("short description", "summary", "title", "subject", "description"),
-    "serial": ("serial", "serial number", "sn", "s n", "module serial", "u serial", "optic serial", "asset serial"),
+    "serial": (
+        "serial",
+        "serial number",
+        "sn",
+        "s n",
+        "optic s n",
+        "module serial",
+        "u serial",
+        "optic serial",
+        "asset serial",
+    ),
     "opened_at": (
         "opened at",
         "opened",
@@ -95,23 +110,33 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "shared_risk": ("shared risk", "srlg", "trunk", "panel"),
 }
 _LOOKED_AT: Final = 2_000
-_SOME: Final = 0.05
+_SOME, _MOST = 0.05, 0.8
+_TELLING, _ALIKE = (
+    3,
+    5,
+)  # letters from which a name within another tells, and from which one that is nearly the same does
+_HOST: Final = re.compile(r"[A-Za-z][A-Za-z-]*\d[\w.-]*")
 _EXAMPLES: Final = 12
 _CLOSE: Final = 0.84
 
 
 def guess(ours: str, header: Iterable[str]) -> str | None:
-    """The column of a file that is likely to be ours; None where none is.
+    """The column of a file that is likely to be ours, by its name; None where none is.
 
     >>> guess("device", ["Number", "Configuration Item", "Opened"])
     'Configuration Item'
+    >>> guess("opened_at", ["Incident #", "Date/Time Opened"])
+    'Date/Time Opened'
     """
     plain = {_plain(name): name for name in reversed(list(header))}
-    names = (*(ours.replace("_", " "),), *_NAMES.get(ours, ()))
+    names = (ours.replace("_", " "), *_NAMES.get(ours, ()))
     for name in names:
         if name in plain:
             return plain[name]
-    near = (difflib.get_close_matches(name, list(plain), n=1, cutoff=_CLOSE) for name in names if len(name) > 3)  # noqa: PLR2004 - short names are alike by chance
+    within = [(name, each) for name in names if len(name) >= _TELLING for each in plain if f" {name} " in f" {each} "]
+    if within:
+        return plain[within[0][1]]
+    near = (difflib.get_close_matches(name, list(plain), n=1, cutoff=_CLOSE) for name in names if len(name) > _ALIKE)
     return next((plain[each[0]] for each in near if each), None)
 
 
@@ -127,6 +152,56 @@ def _guesses(ours: str, grid: Grid) -> list[str]:
     return [found] if found else []
 
 
+def _by_content(kind: str, grid: Grid, columns: dict[str, list[str]]) -> None:
+    """Add what no name told: columns of times, of ports, and of numbers that are no two rows' own."""
+    times = [name for name in grid.header if _share(grid, name, _is_time) > _MOST]
+    for ours in [name for name in ("opened_at", "closed_at", "at", "start", "end") if name in OURS[kind]]:
+        if columns.get(ours, [""])[0] not in times:
+            columns.pop(ours, None)
+    free = [name for name in times if not any(name in theirs for theirs in columns.values())]
+    for ours in [name for name in ("opened_at", "closed_at", "at", "start", "end") if name in OURS[kind]]:
+        if ours not in columns and free:
+            columns[ours] = [free.pop(0)]
+    if kind == "tickets":
+        ports = [name for name in grid.header if _share(grid, name, looks_like_port) > _MOST]
+        if ports and "interface" not in columns:
+            columns["interface"] = ports[:1]
+        if "interface" not in columns and "port" not in columns:
+            shares = {name: _share(grid, name, _names_port) for name in grid.header}
+            named = [name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] > _SOME]
+            columns |= {"port": named[:1]} if named else {}
+        used = {name for theirs in columns.values() for name in theirs}
+        hosts = [name for name in grid.header if name not in used and _share(grid, name, _is_host) > _MOST]
+        if hosts and "device" not in columns:
+            columns["device"] = hosts[:1]
+        if columns.get("port") == columns.get("device"):
+            columns.pop("device", None)
+
+
+def _share(grid: Grid, name: str, holds: Callable[[str], bool]) -> float:
+    """Of the cells of a column that say something, those of which it holds."""
+    texts = [text for row in grid.rows[:_LOOKED_AT] if (text := row.text(name)) and not absent(text)]
+    return sum(holds(text) for text in texts) / len(texts) if texts else 0.0
+
+
+def _names_port(text: str) -> bool:
+    return any(
+        looks_like_port(part) for word in text.split() for part in (word.strip("[](),;"), word.partition(":")[2])
+    )
+
+
+def _is_host(text: str) -> bool:
+    return bool(_HOST.fullmatch(text)) and not looks_like_port(text)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        TimeReader(UTC).read(text)
+    except ValueError:
+        return bool(fitting([text]))
+    return True
+
+
 def _plain(name: str) -> str:
     return " ".join(re.findall(r"[a-z0-9]+", name.casefold()))
 
@@ -136,6 +211,7 @@ def suggest_map(grid: Grid) -> str:
     header = grid.header
     kind = _kind(header)
     columns = {ours: found for ours in OURS[kind] if (found := _guesses(ours, grid))}
+    _by_content(kind, grid, columns)
     needed = [group[0] for group in NEEDED[kind] if not any(name in columns for name in group)]
     lines = [
         f"# A map for {grid.file}: look at each line, then forelight import --map THIS_FILE {grid.file}",
@@ -156,7 +232,8 @@ def suggest_map(grid: Grid) -> str:
 
 
 def _kind(header: Sequence[str]) -> str:
-    if guess("a_device", header) and guess("z_device", header):
+    plain = {_plain(name) for name in header}
+    if {"a device", "z device"} <= plain:
         return "links"
     if any(_plain(name) in _NAMES["start"] for name in header) and not guess("ticket_id", header):
         return "maintenance"

@@ -1,5 +1,6 @@
 """Rows of a ticket system into tickets and the steps of their repairs."""
 
+import hashlib
 from collections import Counter
 from datetime import datetime
 from typing import Final
@@ -28,11 +29,8 @@ def read_tickets(reading: Reading) -> None:
 
 
 def _ticket(reading: Reading, row: Row) -> None:
-    ticket_id = reading.text(row, "ticket_id")
-    if not ticket_id:
-        msg = "no ticket_id"
-        raise ValueError(msg)
     opened = reading.time(row, "opened_at", needed=True)
+    ticket_id = _id(reading, row, opened)
     closed = reading.time(row, "closed_at")
     if opened is None or (closed is not None and closed < opened):
         msg = f"ticket {ticket_id} was closed before it was opened"
@@ -58,6 +56,17 @@ def _ticket(reading: Reading, row: Row) -> None:
         serials = {"old_serial": step.old_serial, "new_serial": step.new_serial}
         said: dict[str, Cell] = {"ticket_id": ticket_id, "seq": seq, "at": step.at, "end": f"{device}/{interface}"}
         reading.add("repairs", row, {**said, "action": step.action, **serials, "outcome": step.outcome})
+
+
+def _id(reading: Reading, row: Row, opened: datetime | None) -> str:
+    """As the file says; of a file that has none the same for the same port and time, since it may come again."""
+    found = reading.text(row, "ticket_id")
+    if not found and reading.theirs("ticket_id"):
+        msg = "no ticket_id"
+        raise ValueError(msg)
+    names = ("site", "device", "interface", "port", "serial")
+    told = "|".join([str(opened), *(" ".join(row.text(*reading.theirs(name)).split()) for name in names)])
+    return found or f"row-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
 
 
 def _port(reading: Reading, row: Row, at: datetime) -> Port:

@@ -1,8 +1,9 @@
 """Times as ticket systems write them, into UTC; one whose zone or order would have to be guessed is an error."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 __all__ = ["AMBIGUOUS", "TimeReader", "UnzonedError", "fitting"]
@@ -14,6 +15,9 @@ _PLAIN: Final = (
     *("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%y %H:%M", "%Y-%m-%d", "%d.%m.%Y", "%d-%b-%Y", "%d/%b/%y"),
 )
 """Forms that can be read in one way only."""
+
+_SERIAL: Final = re.compile(r"[2-6]\d{4}[.,]\d+")
+"""Days since 1899-12-30, as a cell is saved that a spreadsheet program shows as a date with a time."""
 
 AMBIGUOUS: Final = tuple(
     f"{day} {clock}".strip()
@@ -74,6 +78,9 @@ class TimeReader:
         return first is not None and second is not None and first > second
 
     def _parsed(self, text: str) -> datetime | None:
+        if _SERIAL.fullmatch(text):
+            seconds = round(float(text.replace(",", ".")) * 86_400)
+            return datetime(1899, 12, 30) + timedelta(seconds=seconds)  # noqa: DTZ001 - the zone is put on by the caller
         for form in self.forms:
             if (found := _strptime(text, form)) is not None:
                 return found

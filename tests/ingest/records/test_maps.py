@@ -67,10 +67,59 @@ def test_a_column_that_is_not_there_names_the_nearest_and_the_line(write: Write,
 
 
 def test_a_column_that_is_needed_is_named_with_the_line_to_add(write: Write, take: Take) -> None:
-    without = (line for line in MAP if "ticket_id" not in line)
+    without = (line for line in MAP if "opened_at" not in line)
 
-    with pytest.raises(ExportError, match=r'write under \[columns\]: ticket_id = "Ticket"'):
+    with pytest.raises(ExportError, match=r'write under \[columns\]: opened_at = "Opened"'):
         take(write("sheet.csv", *SHEET), map_file=write("map.toml", *without))
+
+
+def test_a_spreadsheet_without_ids_gets_some_that_stay(write: Write, take: Take, latest: Latest) -> None:
+    sheet, without = write("sheet.csv", *SHEET), write("map.toml", *(line for line in MAP if "ticket_id" not in line))
+
+    reports = [take(sheet, map_file=without) for _ in range(2)]
+
+    assert [(1, 0), (0, 1)] == [report.records["tickets"] for report in reports]
+    assert latest(TICKETS)[0]["ticket_id"].startswith("row-")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (
+            (
+                "Incident #,Date/Time Opened,Date/Time Closed,Switch / Port,Optic S/N,Root Cause,Fix",
+                "4711,3/14/2026 9:05 AM,3/14/2026 4:40 PM,LEAF01 Eth1/1,SN-1,Dirty connector,Cleaned with IBC",
+                "4712,3/15/2026 10:15 PM,,leaf02:Ethernet1/2,,bad optic - low Tx,RMA'd the QSFP",
+            ),
+            [
+                ("4711", "leaf01", "Ethernet1/1", "contamination"),
+                ("4712", "leaf02", "Ethernet1/2", "laser_degradation"),
+            ],
+        ),
+        (
+            (
+                "ID;Gerät;Schnittstelle;Gemeldet am;Behoben am;Ursache",
+                "1;leaf01;Eth1/1;14.03.2026 09:05;14.03.2026 16:40;Laser defekt",
+            ),
+            [("1", "leaf01", "Ethernet1/1", "laser_degradation")],
+        ),
+        (
+            ("No,Device,Interface,Opened,Cause", "7,leaf01,Eth1/1,45365.3785,dust"),
+            [("7", "leaf01", "Ethernet1/1", "contamination")],
+        ),
+    ],
+    ids=["american", "german", "serial dates"],
+)
+def test_the_suggested_map_of_a_newcomers_spreadsheet_works_once_the_zone_is_named(
+    write: Write, take: Take, latest: Latest, lines: tuple[str, ...], told: list[tuple[str, ...]]
+) -> None:
+    """Columns are known by what stands in them where their names do not tell."""
+    sheet = write("sheet.csv", *lines)
+    suggested = suggested_map(sheet).replace("# zone =", "zone =")
+
+    take(sheet, map_file=write("map.toml", suggested))
+
+    assert told == [(row["ticket_id"], row["device"], row["interface"], row["failure_type"]) for row in latest(TICKETS)]
 
 
 @pytest.mark.parametrize(
