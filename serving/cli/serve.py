@@ -19,6 +19,7 @@ from serving.access.tokens import TokenStore
 from serving.app import create_app
 from serving.drains.config import load_drain_config
 from serving.errors import ServingError
+from serving.pauses import settle
 from serving.settings import Settings
 from serving.store import AlarmStore
 
@@ -76,7 +77,7 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, w
         check_bind(host, has_token=token is not None or TokenStore(store.engine).any_valid())
         with _bind(host, port) as bound:
             open_reads = is_loopback(bound.getsockname()[0]) and not closed
-            app = partial(create_app, settings, None, token=token, open_reads=open_reads)
+            app = partial(_application, settings, token, open_reads=open_reads)
             _say(f"forelight serves at {_address(bound, tls)}/v1/alarms (Ctrl-C ends)")
             server = uvicorn.Server(_config(app, tls, workers))
             if workers > 1:
@@ -84,6 +85,13 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, w
                 _say("forelight has stopped")
             else:
                 _until_told(server, bound)
+
+
+def _application(settings: Settings, token: OperatorToken | None, *, open_reads: bool) -> FastAPI:
+    """What each process serves."""
+    app = create_app(settings, None, token=token, open_reads=open_reads)
+    settle()
+    return app
 
 
 def _config(app: Callable[[], FastAPI], tls: Tls | None, workers: int) -> uvicorn.Config:

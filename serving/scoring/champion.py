@@ -17,6 +17,7 @@ from ingest.errors import ForelightError, ModelError
 from models.artifact import Artifact
 from models.registry import CHAMPION, Registry, Version
 from serving.errors import ModelUnavailableError, OverloadedError
+from serving.pauses import settle_again
 from serving.scoring.adhoc import Module, Scored, score
 
 __all__ = ["Champion", "ChampionState", "Scorer"]
@@ -142,6 +143,7 @@ class Champion:
             raise ModelError(_NONE)
         if self._loaded is None or self._loaded.number != number:
             self._loaded = _Loaded(number, registry.load(number))
+            settle_again()
 
 
 @dataclass(slots=True)
