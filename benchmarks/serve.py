@@ -3,15 +3,22 @@
 Run ``python benchmarks/serve.py [seconds of each measurement]``; wrk makes the load (Debian: wrk). Beside what was seen
 it says what the service would do with a core of its own, from the processor time that it took: on a machine that others
 use, what was seen is theirs as much as ours.
+
+``mlflow models serve`` of the same model answers in the same run. It is given rows of features that are ready, where
+the service is given a day of readings of each module and makes the features itself; and it checks no token.
 """
 
 import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +39,9 @@ from serving.store import AlarmStore
 TRANSCEIVERS, ALARMS, PORTS = 100_000, 5_000, 64
 CONNECTIONS = 16
 HALF_PER_S = 2_000
+HALF_SCORES_PER_S = 250
+_LARGE = 100_000
+"""Bytes of a body that holds many modules."""
 _LUA = """
 wrk.headers["Authorization"] = "Bearer {token}"
 wrk.headers["Content-Type"] = "application/json"
@@ -134,10 +144,19 @@ class _Service:
     token: str
     pid: int
 
-    def measure(self, name: str, request: str, seconds: int, *, per_s: float | None = None, setup: str = "") -> None:
+    def measure(
+        self,
+        name: str,
+        request: str,
+        seconds: int,
+        *,
+        per_s: float | None = None,
+        setup: str = "",
+        callers: int = CONNECTIONS,
+    ) -> None:
         """Print a line; of so many requests a second where `per_s` is given, else of as many as it takes."""
         before = self._cpu_s()
-        told = self.load(request, seconds, per_s=per_s, setup=setup)
+        told = self.load(request, seconds, per_s=per_s, setup=setup, callers=callers)
         own = told["requests"] / max(self._cpu_s() - before, 1e-3)
         rate = told["requests"] / told["us"] * 1e6
         print(
@@ -147,9 +166,11 @@ class _Service:
             flush=True,
         )
 
-    def load(self, request: str, seconds: int, *, per_s: float | None = None, setup: str = "") -> dict[str, float]:
+    def load(
+        self, request: str, seconds: int, *, per_s: float | None = None, setup: str = "", callers: int = CONNECTIONS
+    ) -> dict[str, float]:
         """What wrk saw."""
-        connections = CONNECTIONS if per_s is None else 40
+        connections = callers if per_s is None else 40
         wait = "" if per_s is None else f"delay = function() return {connections / per_s * 1000:.0f} end"
         with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
             script.write(_LUA.format(token=self.token, request=request, delay=wait, setup=setup))
@@ -160,8 +181,20 @@ class _Service:
         return told
 
     def _cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return sum(_cpu_ticks(pid) for pid in _family(self.pid)) / os.sysconf("SC_CLK_TCK")
+
+
+def _cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def _family(pid: int) -> Iterator[int]:
+    """A process and those that it began, and so on."""
+    yield pid
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text(encoding="utf-8").split():
+            yield from _family(int(child))
 
 
 def _modules(count: int, now: datetime) -> str:
@@ -189,17 +222,65 @@ def main(seconds: int) -> None:
                 service.measure(name, request, seconds)
                 service.measure(f"{name} at {HALF_PER_S}/s", request, seconds, per_s=HALF_PER_S)
             for count in (1, 1000):
-                _scores(service, now, count, seconds)
+                _scores(service, "/v1/score", _modules(count, now), f"POST /v1/score, {count} modules", seconds)
+        with _mlflow_serving(settings) as mlflow:
+            for count in (1, 1000):
+                _scores(mlflow, "/invocations", _rows(count), f"mlflow, {count} rows of features", seconds)
 
 
-def _scores(service: _Service, now: datetime, count: int, seconds: int) -> None:
-    body = _modules(count, now)
-    _curl(f"{service.url}/v1/score", service.token, body)
+def _scores(service: _Service, path: str, body: str, name: str, seconds: int) -> None:
+    """A small body by many callers, and at half of what is asked for; a large one by one caller after another."""
+    _curl(f"{service.url}{path}", service.token, body)
+    small = len(body) < _LARGE
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(body)
         file.flush()
         setup = f'local f = io.open("{file.name}"); local body = f:read("*a"); f:close()'
-        service.measure(f"POST /v1/score, {count} modules", '"POST", "/v1/score", nil, body', seconds, setup=setup)
+        request = f'"POST", "{path}", nil, body'
+        service.load(request, 2, setup=setup, callers=1)
+        service.measure(name, request, seconds, setup=setup, callers=CONNECTIONS if small else 1)
+        if small:
+            half = f"{name} at {HALF_SCORES_PER_S}/s"
+            service.measure(half, request, seconds, setup=setup, per_s=HALF_SCORES_PER_S)
+
+
+def _rows(count: int) -> str:
+    """A body of ``POST /invocations``: rows of all features."""
+    names = day_one().model.names
+    return json.dumps({"dataframe_split": {"columns": names, "data": [[0.5] * len(names)] * count}})
+
+
+@contextmanager
+def _mlflow_serving(settings: Settings) -> Iterator[_Service]:
+    """``mlflow models serve`` of the champion, once it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local", "--workers", "1"]
+    command += ["--model-uri", "models:/forelight@champion", "--port", str(port)]
+    env = {**os.environ, "MLFLOW_TRACKING_URI": settings.tracking_uri}
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            _wait(f"{url}/ping")
+            yield _Service(url, "none", process.pid)
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def _wait(url: str) -> None:
+    """Until it answers, for two minutes at most."""
+    end = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
 
 
 if __name__ == "__main__":
