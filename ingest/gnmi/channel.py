@@ -63,13 +63,13 @@ def explained(error: grpc.RpcError, target: Target) -> TransportError:
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:
         return TransportError(f"no answer from {where} in time")
     if code == grpc.StatusCode.UNAVAILABLE:
-        return TransportError(f"no answer from {where}: {_of_tls(details)}")
+        return TransportError(f"no answer from {where}: {_of_tls(details, target.gnmi or GnmiOptions())}")
     return TransportError(
         f"{where} ended the call: {details or 'without a reason'} ({code.name if code else 'no status'})"
     )
 
 
-def _of_tls(details: str) -> str:
+def _of_tls(details: str, options: GnmiOptions) -> str:
     """What TLS has to say, with its remedy (field_faults.md, row 50)."""
     lower = details.casefold()
     if "certificate_verify_failed" in lower or "certificate verify failed" in lower:
@@ -84,6 +84,12 @@ def _of_tls(details: str) -> str:
         return f"it speaks no TLS there ({details}); insecure = true, if that is meant"
     if "certificate_required" in lower or "certificate required" in lower or "bad_certificate" in lower:
         return f"it wants a certificate of ours ({details}); cert_file and key_file"
+    if "socket closed" in lower or "connection reset" in lower:
+        wanted = (
+            "TLS, and insecure = true is none" if options.insecure else "a certificate of ours: cert_file and key_file"
+        )
+        hint = "" if options.cert_file else f"; it may want {wanted}"
+        return f"it closed the connection ({details}){hint}"
     return details or "nothing listens there"
 
 
@@ -115,7 +121,7 @@ def _as_it_is(target: Target, options: GnmiOptions) -> tuple[bytes, str | None]:
         with _connected(target, options, seeing) as tls:  # the library reads a certificate only where it trusts it
             told: dict[str, Any] = dict(tls.getpeercert() or {})
     except (OSError, ValueError) as error:
-        msg = f"no answer from {_where(target)}: {error}"
+        msg = f"no answer from {_where(target)}: {_of_tls(str(error), options)}"
         raise TransportError(msg) from None
     names = [value for kind, value in told.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
     common = [value for part in told.get("subject", ()) for key, value in part if key == "commonName"]
