@@ -23,10 +23,11 @@ from ingest.records.mapping import OURS, RecordMap, checked, load_map
 from ingest.records.netbox import Devices, netbox_kind, read_netbox, refuse_unknown
 from ingest.records.ports import Ports
 from ingest.records.reading import Reading
+from ingest.records.syslog import is_syslog, now_of, read_syslog, syslog_grid
 from ingest.records.tickets import read_repairs, read_tickets
 from ingest.records.windows import read_windows
 from ingest.replacements import record_records, record_seen
-from ingest.schema import MAINTENANCE, MODULES, REPLACEMENTS
+from ingest.schema import MAINTENANCE, MODULES, PORT_EVENTS, REPLACEMENTS
 
 __all__ = ["import_records", "is_record", "suggested_map"]
 
@@ -39,7 +40,7 @@ _LISTED: Final = {"reason": "listed", "source": "file"}
 def is_record(path: Path) -> bool:
     """Whether a file is a record that is taken without a map."""
     try:
-        return is_calendar(path) or _told(read_grid(path)) is not None
+        return is_calendar(path) or is_syslog(path) or _told(read_grid(path)) is not None
     except (ExportError, OSError):
         return False
 
@@ -123,7 +124,10 @@ class _Work:
 
     def take(self, paths: list[Path], mapped: RecordMap | None, map_name: str) -> None:
         """All files, what makes names known before what uses them."""
-        files = [(path, None if _calendar(path) else read_grid(path)) for path in paths]
+        logs = [path for path in paths if not _calendar(path) and is_syslog(path)]
+        for path in logs:
+            self._syslog(path)
+        files = [(path, None if _calendar(path) else read_grid(path)) for path in paths if path not in logs]
         for path, grid in sorted(files, key=lambda file: _order(file[1])):
             if grid is None:
                 self._calendar(path, mapped)
@@ -147,6 +151,13 @@ class _Work:
         else:
             {"tickets": read_tickets, "repairs": read_repairs, "maintenance": read_windows}[mapped.kind](reading)
         self._write(reading)
+
+    def _syslog(self, path: Path) -> None:
+        reading = self._reading(syslog_grid(path), RecordMap(columns={}, site=self._site))
+        rows = read_syslog(reading, self._lake, now_of(path))
+        if rows:
+            self._lake.append(PORT_EVENTS, PORT_EVENTS.of(rows))
+        self.report.records[PORT_EVENTS.name] = len(rows), 0
 
     def _calendar(self, path: Path, mapped: RecordMap | None) -> None:
         grid, calendars = calendar_grid(path)

@@ -73,6 +73,10 @@ class Ports:
         """All devices of a site."""
         return sorted(who for who in self._interfaces if who[0] == site)
 
+    def interfaces(self, who: Device) -> list[str]:
+        """Ports of a device."""
+        return sorted(self._interfaces.get(who, ()))
+
     def port(self, device: str, interface: str, site: str | None = None) -> Port | None:
         """The one port that two names may mean."""
         who = self.device(device, site)

@@ -14,7 +14,7 @@ from ingest.records import is_record, suggested_map
 
 __all__ = ["Said", "record_files", "suggest"]
 
-_SUFFIXES: Final = (".csv", ".json", ".ics", ".tsv", ".txt")
+_SUFFIXES: Final = (".csv", ".json", ".ics", ".tsv", ".txt", ".log")
 
 
 @dataclass(frozen=True, slots=True)
