@@ -31,9 +31,16 @@ def _named(kind: str) -> dict[str, Any]:
 
 
 def _pods() -> Iterator[Any]:
-    for manifest in [*_named("Deployment").values(), *_named("CronJob").values()]:
+    for manifest in [*_lasting().values(), *_named("CronJob").values()]:
         spec = manifest["spec"].get("jobTemplate", manifest)["spec"]
-        yield pytest.param(spec["template"]["spec"], id=manifest["metadata"]["name"])
+        claims = [{"name": claim["metadata"]["name"]} for claim in spec.get("volumeClaimTemplates", ())]
+        pod = spec["template"]["spec"]
+        yield pytest.param(pod | {"volumes": pod["volumes"] + claims}, id=manifest["metadata"]["name"])
+
+
+def _lasting() -> dict[str, Any]:
+    """What runs all the time."""
+    return _named("Deployment") | _named("StatefulSet")
 
 
 def _commands() -> dict[str, Any]:
@@ -91,9 +98,9 @@ class TestEveryPod:
         assert ("serviceAccountName" in pod) != (pod.get("automountServiceAccountToken") is False)
 
 
-@pytest.mark.parametrize("name", ["Deployment", "Service", "PodDisruptionBudget"])
+@pytest.mark.parametrize("name", ["Deployment", "StatefulSet", "Service", "PodDisruptionBudget"])
 def test_a_selector_finds_its_pods(name: str) -> None:
-    pods = {key: each["spec"]["template"]["metadata"]["labels"] for key, each in _named("Deployment").items()}
+    pods = {key: each["spec"]["template"]["metadata"]["labels"] for key, each in _lasting().items()}
     for manifest in _named(name).values():
         selector = manifest["spec"]["selector"]
         labels = selector.get("matchLabels", selector)
@@ -102,12 +109,19 @@ def test_a_selector_finds_its_pods(name: str) -> None:
 
 
 def test_the_service_is_probed_where_it_answers() -> None:
-    (container,) = _named("Deployment")["forelight-serve"]["spec"]["template"]["spec"]["containers"]
+    (container,) = _named("StatefulSet")["forelight-serve"]["spec"]["template"]["spec"]["containers"]
 
     assert {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"} == {
         probe: container[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
     }
     assert str(container["ports"][0]["containerPort"]) in container["args"]
+
+
+def test_what_was_acknowledged_outlives_the_pod() -> None:
+    """Samples wait below the home of the service while the lake is away."""
+    claims = _named("StatefulSet")["forelight-serve"]["spec"]["volumeClaimTemplates"]
+
+    assert ["home"] == [claim["metadata"]["name"] for claim in claims]
 
 
 def test_runs_do_not_overlap() -> None:
