@@ -16,7 +16,7 @@ from ingest.schema import LINKS, MAINTENANCE, MODULES, REPAIRS, TICKETS, Table
 if TYPE_CHECKING:
     from ingest.lake import Lake
 
-__all__ = ["COPPER_KINDS", "NO_OPTICS", "PORT", "Fleet", "is_copper", "polars_schema", "port_name"]
+__all__ = ["COPPER_KINDS", "COPPER_MEDIA", "NO_OPTICS", "PORT", "Fleet", "is_copper", "polars_schema", "port_name"]
 
 PORT: Final = ("site", "device", "interface")
 """What names a cage in every table."""
@@ -26,7 +26,10 @@ COPPER_KINDS: Final = ("dac", "acc", "aec")
 NO_OPTICS: Final = "the link is copper: there are no optics in it"
 """Why such a link has no features, no risk and no alarm, and its tickets count for nothing."""
 
-_COPPER_MEDIA: Final = r"(?i)(^|[-_ ])(CU\d*M?|CR\d*|DAC|ACC|AEC)($|[-_ ])|BASE-?(CU|CR)"
+COPPER_MEDIA: Final = (
+    r"(?i)(?:^|[^A-Z])(?:CU|CR\d*|DAC|ACC|AEC|COPPER)(?:[^A-Z]|$)|CU\d+M|BASE-?(?:CU|CR|T(?:[^A-Z]|$))"
+)
+"""What names of copper media look like [IEEE 802.3 -CR and -T, vendors' CU3M, DAC and the like]."""
 _RANK: Final = {"file": 0, "lldp": 1}
 _TABLES: Final = {table.name: table for table in (MODULES, LINKS, TICKETS, REPAIRS, MAINTENANCE)}
 
@@ -43,7 +46,7 @@ def polars_schema(table: Table) -> pl.Schema:
 def is_copper(kind: str = "kind", media: str = "media") -> pl.Expr:
     """Whether a link or module is copper, by its kind or else by its media; unknown is not copper."""
     by_kind = pl.col(kind).str.to_lowercase().is_in(COPPER_KINDS).fill_null(value=False)
-    return by_kind | pl.col(media).str.contains(_COPPER_MEDIA).fill_null(value=False)
+    return by_kind | pl.col(media).str.contains(COPPER_MEDIA).fill_null(value=False)
 
 
 def _cast(frame: pl.DataFrame | None, table: Table) -> pl.DataFrame:

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from features.fleet import COPPER_MEDIA
 from ingest.schema import LIMITS
 
 __all__ = [
@@ -55,9 +56,7 @@ _REACH: Final = re.compile(
     r"(?<![A-Z])(?:[EX]|OPEN)?(SR|SX|VR|SWDM|BIDI|AOC|CWDM|PSM|PLR|LR|LX|ER|ZR|DR|FR)(?=\d|\W|_|M|$)", re.IGNORECASE
 )
 _SPEED: Final = re.compile(r"(?<![\d.])(?:(\d+)\s*X\s*)?(\d+(?:\.\d+)?)([GT])(?!HZ)", re.IGNORECASE)
-_COPPER: Final = re.compile(
-    r"(?<![A-Z])(CU|CR\d*|DAC|ACC|AEC|COPPER)(?![A-Z])|CU\d+M|BASE-?(CU|CR|T(?![A-Z]))", re.IGNORECASE
-)
+_COPPER: Final = re.compile(COPPER_MEDIA)
 _MULTIMODE: Final = frozenset({"SR", "SX", "VR", "SWDM", "BIDI", "AOC"})
 _DIRECT: Final = frozenset({"CWDM", "LR", "LX", "ER"})  # below 200G: directly modulated
 

@@ -88,7 +88,7 @@ def test_odd_media_names(media: str | None, expected: int) -> None:
     assert expected == technology(media)
 
 
-@pytest.mark.parametrize("media", [*MEDIA, *COPPER, "100GBASE-CU--SR4", "100GBASE-CU--CWDM4"])
+@pytest.mark.parametrize("media", [*MEDIA, *COPPER, "100GBASE-CU--SR4", "DAC-3M", "CU2M", "10GBASE-T", "CISCO-CUSTOM"])
 def test_features_and_labels_agree_on_what_is_copper(media: str) -> None:
     row = pl.DataFrame({"kind": [None], "media": [media]}, schema={"kind": pl.String, "media": pl.String})
 
