@@ -253,8 +253,9 @@ def censoring(fleet: Fleet, events: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         link_id, start, end (null: not over), reason: "failure" (until two days after the repair), "rescued" and
-        "no_fault_found" (the same of such tickets), "drain" (from a ticket's drain to its end), "maintenance", or
-        "preventive_swap" (the week before a module was taken out without a ticket).
+        "no_fault_found" (the same of such tickets; where the link had failed all the same, the week before, too),
+        "drain" (from a ticket's drain to its end), "maintenance", or "preventive_swap" (the week before a module was
+        taken out without a ticket).
     """
     known = events.filter(pl.col("link_id").is_not_null())
     over = pl.max_horizontal("closed_at", pl.when(pl.col("closed_at").is_not_null()).then("repaired_at"))
@@ -269,7 +270,15 @@ def censoring(fleet: Fleet, events: pl.DataFrame) -> pl.DataFrame:
         fleet.tickets.select("drained_at", event_id="ticket_id").drop_nulls("drained_at"), on="event_id"
     ).select("link_id", start="drained_at", end="closed_at", reason=pl.lit("drain"))
     work = link_maintenance(fleet).select("link_id", "start", "end", reason=pl.lit("maintenance"))
-    return pl.concat([failures, drained, work, _swaps(fleet, failures)]).sort("link_id", "start", "reason")
+    windows = [failures, drained, work, _swaps(fleet, failures), _unexplained(known)]
+    return pl.concat(windows).sort("link_id", "start", "reason")
+
+
+def _unexplained(events: pl.DataFrame) -> pl.DataFrame:
+    """The week before each outage in which nothing was found: it was no healthy one, nor is it known what ailed."""
+    outages = events.filter(pl.col("verdict") == Verdict.NO_FAULT_FOUND, "evidence")
+    week = pl.col("failed_at") - BEFORE_SWAP
+    return outages.select("link_id", start=week, end="failed_at", reason=pl.lit(str(Verdict.NO_FAULT_FOUND)))
 
 
 def _swaps(fleet: Fleet, failures: pl.DataFrame) -> pl.DataFrame:

@@ -11,8 +11,8 @@ Stated once, here, and kept by a test each. Let ``failed`` be the time of a coun
   standing at ``failed`` (never cleared, or cleared no sooner).
 * **Neither right nor false**: raised 7 to 30 days before and standing at ``failed``; raised between a failure (counted
   or not, but for tickets that found no fault) and two days after its repair, while drained, or in the 7 days before
-  a preventive swap; raised in the 7 days before a real failure that is not counted (duplicate, repeat, copper) or
-  before a rescue.
+  a preventive swap; raised in the 7 days before a real failure that is not counted (duplicate, repeat, copper, and
+  an outage in which no fault was found, where telemetry shows the outage) or before a rescue.
 * Raised in maintenance: counts from the end of the work on, right or false, if it still stands then; else not at all.
 * Raised less than h before ``failed``: too late to be caught at h, but not false.
 * **False**: every other alarm, also one that has stood for more than 30 days; at most one a link and UTC day. One that
@@ -96,7 +96,8 @@ def false_alarms(
     clamped = _after_work(placed_alarms.select("alarm", "link_id", "cleared_at", raised_at=begun), fleet)
     on = clamped.select("alarm", "link_id", on="since").drop_nulls()
     raised = placed_alarms.join(on, on=["alarm", "link_id"]).filter(pl.col("on") >= start, pl.col("on") < end)
-    real = events.filter(~pl.col("verdict").is_in([Verdict.NO_FAULT_FOUND, Verdict.UNKNOWN_PORT]))
+    nothing_failed = (pl.col("verdict") == Verdict.NO_FAULT_FOUND) & ~pl.col("evidence")
+    real = events.filter(pl.col("verdict") != Verdict.UNKNOWN_PORT, ~nothing_failed)
     meant = _next_failure(raised, real, fleet)
     recent = pl.col("since") >= pl.col("failed_at") - RIGHT
     early = _standing() & (pl.col("since") >= pl.col("failed_at") - NEITHER)

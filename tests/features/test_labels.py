@@ -231,6 +231,19 @@ class TestCensoring:
 
         assert expected == self._windows(fleet_of(_ticket()))
 
+    def test_the_week_before_an_outage_in_which_nothing_was_found(self, fleet_of: MakeFleet) -> None:
+        """What failed was not healthy before; where nothing failed, nothing is left out."""
+        fleet = fleet_of(_ticket(failure_type="no_fault_found"))
+        failed, week = OPENED - 5 * HOUR, timedelta(days=7)
+        well = failure_events(fleet, _samples(bad=lambda _: False))
+        over = OPENED + 6 * HOUR + timedelta(days=2)
+
+        assert [
+            ("C1", failed - week, failed, "no_fault_found"),
+            ("C1", failed, over, "no_fault_found"),
+        ] == self._windows(fleet)
+        assert [("C1", OPENED, over, "no_fault_found")] == censoring(fleet, well).rows()
+
     def test_an_open_ticket_has_no_end(self, fleet_of: MakeFleet) -> None:
         assert [("C1", OPENED - 5 * HOUR, None, "failure")] == self._windows(fleet_of(_ticket(closed_at=None)))
 

@@ -211,12 +211,17 @@ class TestFalse:
         assert [0, 1] == [before.false_alarms, sooner.false_alarms]
 
     @pytest.mark.parametrize(
-        ("verdict", "false"), [("duplicate", 0), ("repeat", 0), ("copper", 0), ("no_fault_found", 1)]
+        ("verdict", "evidence", "false"),
+        [
+            *[("duplicate", True, 0), ("repeat", True, 0), ("copper", True, 0), ("copper", False, 0)],
+            *[("no_fault_found", False, 1), ("no_fault_found", True, 0)],
+        ],
     )
-    def test_before_an_uncounted_ticket_only_no_fault_makes_it_false(
-        self, judged: Judge, verdict: str, false: int
+    def test_before_an_uncounted_ticket_only_no_fault_and_no_outage_makes_it_false(
+        self, judged: Judge, verdict: str, evidence: bool, false: int
     ) -> None:
-        card = judged(_alarm(FAILED - DAY), events=[_event(verdict=verdict)])
+        """A link that was seen to fail did fail, whatever was found."""
+        card = judged(_alarm(FAILED - DAY), events=[_event(verdict=verdict, evidence=evidence)])
 
         assert (0, false) == (card.failures, card.false_alarms)
         assert {verdict: 1} == card.uncounted
