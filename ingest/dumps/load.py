@@ -24,13 +24,12 @@ from ingest.errors import ExportError
 from ingest.lake import Lake
 from ingest.quarantine import Finding, Kind, Quarantine
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES
+from ingest.utc import END, FIRST
 
 __all__ = ["DumpFile", "DumpReport", "import_dumps"]
 
 _MOST_READINGS: Final = 10_000  # held at a time, and written as one commit
 _PORT: Final = ["site", "device", "interface"]
-_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_END: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 Progress = Callable[[str, float, float], None]
 
@@ -184,7 +183,7 @@ class _Import:
 
     def _reading(self, reading: Reading, dump: Dump, given: Given) -> int:
         reason = given.complete(reading)
-        if reason is None and not _FIRST <= _time(reading) <= _END:
+        if reason is None and not FIRST <= _time(reading) <= END:
             reason = "not a time between 2000 and 2100"
         if reason is not None:
             dump.doubt(Kind.ERROR, reading.line, reason)

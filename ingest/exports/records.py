@@ -8,7 +8,7 @@ import csv
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from ingest.errors import ExportError
 from ingest.lake import Lake
 from ingest.quarantine import Kind, Quarantine
 from ingest.schema import Action, Table
+from ingest.utc import to_utc
 
 __all__ = ["Cell", "Layout", "Port", "Record", "Records", "add_new", "read_records"]
 
@@ -210,9 +211,9 @@ def _time(text: str) -> datetime:
         msg = f"{text!r} is a time without a zone (write +00:00 or Z for UTC)"
         raise _NaiveTimeError(msg)
     try:
-        return time.astimezone(UTC)
-    except OverflowError:
-        msg = f"{text!r} is no time that UTC has"
+        return to_utc(time)
+    except ValueError as error:
+        msg = f"{text!r} is {error}"
         raise ValueError(msg) from None
 
 

@@ -8,7 +8,6 @@ table 8-62 and the bias multiplier of byte 01h:160).
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import polars as pl
@@ -16,6 +15,7 @@ import polars as pl
 from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from ingest.units import NO_LIGHT_DBM
+from ingest.utc import END, FIRST
 
 __all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "lossy", "raw_name", "settled", "typed", "utc"]
 
@@ -37,7 +37,6 @@ ROW_COLUMNS: Final = ("time", "site", "device", "interface", "lane")
 _MISSING: Final = ("", "n/a", "na", "nan", "null", "none", "-", "--")
 _TRUE: Final = ("true", "t", "1", "1.0", "yes", "y", "up", "on")
 _FALSE: Final = ("false", "f", "0", "0.0", "no", "n", "down", "off")
-_FIRST, _END = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 _MAX_LANE: Final = 16  # CMIS: two banks of eight
 _ALL_ONES_MA: Final = (131.07, 262.14, 524.28)
 _LSB: Final = 0.004  # all ones come back from float32 and rounded scaling a little off
@@ -108,7 +107,7 @@ def _ends(name: str, kind: pl.DataType) -> list[pl.Expr]:
 def _is_within(name: str, kind: pl.DataType, low: Any, high: Any) -> bool:
     """Whether numbers in this range need neither care in casting nor any check."""
     if name == "time":
-        return kind == TYPES[name] and bool(low >= _FIRST and high <= _END)
+        return kind == TYPES[name] and bool(low >= FIRST and high <= END)
     if TYPES[name].is_integer() and not kind.is_integer():
         return False
     first, last = _SOUND.get(name, _WHOLE)
@@ -215,7 +214,7 @@ def checks(raw: Mapping[str, pl.DataType], lossy: Collection[str]) -> list[Check
 
 def _time_checks(source: pl.DataType, lossy: Collection[str]) -> list[Check]:
     time, text = pl.col("time"), _raw("time")
-    impossible = Check("time", Kind.ROW, "not a time between 2000 and 2100", ~time.is_between(_FIRST, _END))
+    impossible = Check("time", Kind.ROW, "not a time between 2000 and 2100", ~time.is_between(FIRST, END))
     missing = text.is_null()
     if source != pl.String or "time" not in lossy:
         return [Check("time", Kind.ROW, "no time", missing), impossible]

@@ -252,7 +252,9 @@ def _time_lines(grid: Grid, names: list[str]) -> list[str]:
     if len(forms) == 1:
         lines.append(f'times = ["{forms[0]}"]  # the one form that reads all {len(texts)} times')
     elif forms:
-        lines.append(f'times = ["{forms[0]}"]  # LOOK: {" or ".join(forms[1:3])} reads them all too: which is the day?')
+        lines += [
+            f'# times = ["{form}"]  # NEEDED, or the other: both read all times; which is the day?' for form in forms
+        ]
     reader = TimeReader(None, tuple(forms[:1]))
     if any(_unzoned(reader, text) for text in texts[:200]):
         lines.append('# zone = "Europe/Berlin"  # NEEDED: its times name no zone; an IANA name, UTC is one')

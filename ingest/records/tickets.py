@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from ingest.exports.records import Cell, Port
@@ -19,6 +19,7 @@ __all__ = ["read_repairs", "read_tickets"]
 _UNKNOWN: Final = "unknown"
 _SHOWN: Final = 90
 _SUMMARY: Final = 2_000
+_CLOCKS_APART: Final = timedelta(days=1)
 
 
 def read_tickets(reading: Reading) -> None:
@@ -35,6 +36,8 @@ def _ticket(reading: Reading, row: Row) -> None:
     if opened is None or (closed is not None and closed < opened):
         msg = f"ticket {ticket_id} was closed before it was opened"
         raise ValueError(msg)
+    if opened > reading.now + _CLOCKS_APART:
+        reading.note(row, "opened after today; are day and month, and the zone, the right ones?")
     site, device, interface = _port(reading, row, opened)
     done = _steps(reading, row)
     cells: dict[str, Cell] = {
@@ -61,8 +64,8 @@ def _ticket(reading: Reading, row: Row) -> None:
 def _id(reading: Reading, row: Row, opened: datetime | None) -> str:
     """As the file says; of a file that has none the same for the same port and time, since it may come again."""
     found = reading.text(row, "ticket_id")
-    if not found and reading.theirs("ticket_id"):
-        msg = "no ticket_id"
+    if not found and (columns := reading.theirs("ticket_id")):
+        msg = f"no ticket_id: nothing in {columns[0]!r} (a map without ticket_id gives every row an id of its own)"
         raise ValueError(msg)
     names = ("site", "device", "interface", "port", "serial")
     told = "|".join([str(opened), *(" ".join(row.text(*reading.theirs(name)).split()) for name in names)])
@@ -85,7 +88,8 @@ def _port(reading: Reading, row: Row, at: datetime) -> Port:
     if found is not None:
         return found
     kept = (said or reading.mapped.site, device or _UNKNOWN, interface or _UNKNOWN)
-    reading.note(row, f"{kept[1]} {kept[2]} is no port that inventory or links know; kept as written")
+    known = f"{device} {interface}".strip() or (f"serial {serial}" if serial else "what its text says")
+    reading.note(row, f"{known} is no port that inventory or links know; kept as written")
     return kept
 
 
@@ -103,7 +107,7 @@ def _steps(reading: Reading, row: Row) -> list[Step]:
 def _failure(reading: Reading, row: Row, *, closed: bool) -> str | None:
     """What failed, by the first column whose text a phrase is found in; text that none is found in is `other`."""
     phrases = reading.mapped.phrases("failure_type")
-    texts = {name: row.text(name) for name in reading.theirs("failure_type")}
+    texts = {name: "\n".join(row.texts(name)) for name in reading.theirs("failure_type")}
     for text in texts.values():
         if (found := phrases.strongest(text)) is not None:
             return found.word
@@ -114,15 +118,19 @@ def _failure(reading: Reading, row: Row, *, closed: bool) -> str | None:
 
 
 def _action(reading: Reading, row: Row, done: list[Step]) -> str | None:
-    """What was done in the end: by the columns that say it, else by the journal's last step."""
+    """What was done in the end: by the columns that say it, else by the journal's last step.
+
+    The journal is read as steps alone, where it has any: its entries may stand with the newest first.
+    """
     phrases = reading.mapped.phrases("action")
-    texts = {name: row.text(name) for name in reading.theirs("action")}
+    journal = reading.theirs("steps")
+    names = [name for name in reading.theirs("action") if not done or name not in journal]
+    texts = {name: "\n".join(row.texts(name)) for name in names}
     for text in texts.values():
         if (found := phrases.last(text)) is not None:
             return found.word
     if done:
         return done[-1].action
-    journal = reading.theirs("steps")
     name, text = next(((name, text) for name, text in texts.items() if text and name not in journal), ("", ""))
     if text:
         reading.note(row, f"{_short(text)!r} has no phrase of [action] in it; left out", name)

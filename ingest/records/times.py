@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
+from ingest.utc import to_utc
+
 __all__ = ["AMBIGUOUS", "TimeReader", "UnzonedError", "fitting"]
 
 _PLAIN: Final = (
@@ -64,9 +66,9 @@ class TimeReader:
                 raise UnzonedError(msg)
             found = found.replace(tzinfo=self.zone)
         try:
-            return found.astimezone(UTC)
-        except OverflowError:
-            msg = f"{text!r} is no time that UTC has"
+            return to_utc(found)
+        except ValueError as error:
+            msg = f"{text!r} is {error}"
             raise ValueError(msg) from None
 
     def twice(self, text: str) -> bool:

@@ -48,6 +48,7 @@ GOOD_TICKET = "T1,leaf01,Ethernet0,2026-03-01T00:00:00Z,,Laser Degradation,resea
         ("T2,leaf01,Ethernet0,soon,,,", Kind.ROW, "opened_at: 'soon' is not an ISO 8601 time"),
         ("T2,leaf01,Ethernet0,,,,", Kind.ROW, "no opened_at"),
         (",leaf01,Ethernet0,2026-03-02T00:00:00Z,,,", Kind.ROW, "no ticket_id"),
+        ("T2,leaf01,Ethernet0,0001-01-01T00:00:00Z,,,", Kind.ROW, "not a time between 2000 and 2100"),
         ("T2,leaf01,Ethernet0,2026-03-02T00:00:00Z,,,,,", Kind.ROW, "more cells than the header has"),
     ],
 )

@@ -156,7 +156,57 @@ def test_days_and_months_that_cannot_be_told_apart_are_not_guessed(write: Write,
     assert ["Opened: '03/04/2026 10:00' is not a time in a known form"] == [
         finding.reason.partition(";")[0] for finding in report.findings
     ]
-    assert "LOOK: %m/%d/%Y %H:%M" in suggested_map(sheet)
+    assert ['# times = ["%d/%m/%Y %H:%M"]', '# times = ["%m/%d/%Y %H:%M"]'] == [
+        line.partition("  #")[0] for line in suggested_map(sheet).splitlines() if "times" in line and "zone" not in line
+    ]
+
+
+@pytest.mark.parametrize("opened", ["0001-01-01 00:00", "1970-01-01 00:00", "9999-12-31 23:59", "2126-07-01 10:00"])
+def test_a_year_that_is_mistyped_is_no_time(write: Write, take: Take, latest: Latest, opened: str) -> None:
+    """It would be in the lake for good, and years of telemetry would be looked through for its failure."""
+    sheet = write("sheet.csv", *SHEET, f"2;leaf01;Eth1/1;{opened};dirty")
+
+    report = take(sheet, map_file=write("map.toml", *MAP))
+
+    assert ["1"] == [ticket["ticket_id"] for ticket in latest(TICKETS)]
+    assert [("sheet.csv:3", f"Opened: {opened!r} is not a time between 2000 and 2100")] == [
+        (finding.where, finding.reason) for finding in report.findings
+    ]
+
+
+def test_a_ticket_of_the_future_is_kept_and_doubted(write: Write, take: Take, latest: Latest) -> None:
+    """Day and month that changed places are told by nothing else."""
+    report = take(
+        write("sheet.csv", *SHEET, "2;leaf01;Eth1/1;2098-07-01 10:00;dirty"), map_file=write("map.toml", *MAP)
+    )
+
+    assert ["1", "2"] == [ticket["ticket_id"] for ticket in latest(TICKETS)]
+    assert [("sheet.csv:3", "opened after today; are day and month, and the zone, the right ones?")] == [
+        (finding.where, finding.reason) for finding in report.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        (
+            '"2026-03-05 11:00:00 - Jo (Work notes)\nreplaced the optic, link up\n\n'
+            '2026-03-05 10:00:00 - Jo (Work notes)\nreseated, no change"'
+        ),
+        "2026-03-05 10:00;jo;reseated: no change,2026-03-05 11:00;jo;replaced the optic",
+    ],
+    ids=["ServiceNow, the newest first", "Jira, a column each"],
+)
+def test_the_action_of_a_journal_is_that_of_its_last_step(
+    write: Write, take: Take, latest: Latest, journal: str
+) -> None:
+    """Whatever the order in which its entries stand: the suggested map gives the journal to both."""
+    header = "Number,Device,Interface,Opened,Comments,Comments"
+    sheet = write("sheet.csv", header, f"1,leaf01,Eth1/1,2026-03-05 09:00,{journal}")
+
+    take(sheet, map_file=write("map.toml", suggested_map(sheet)), zone="UTC")
+
+    assert ["replace_transceiver"] == [ticket["action"] for ticket in latest(TICKETS)]
 
 
 def test_a_suggested_map_knows_the_order_where_the_file_shows_it(write: Write) -> None:
