@@ -17,7 +17,7 @@ from ingest.exports.records import add_new
 from ingest.lake import Lake
 from ingest.quarantine import Quarantine
 from ingest.records.calendars import calendar_grid, is_calendar, read_calendar
-from ingest.records.grid import Grid, read_grid
+from ingest.records.grid import Grid, read_grid, refuse_what_is_no_file
 from ingest.records.links import read_links, read_modules
 from ingest.records.mapping import OURS, RecordMap, checked, load_map
 from ingest.records.netbox import Devices, netbox_kind, read_netbox, refuse_unknown
@@ -124,6 +124,8 @@ class _Work:
 
     def take(self, paths: list[Path], mapped: RecordMap | None, map_name: str) -> None:
         """All files, what makes names known before what uses them."""
+        for path in paths:
+            refuse_what_is_no_file(path)
         logs = [path for path in paths if not _calendar(path) and is_syslog(path)]
         for path in logs:
             self._syslog(path)

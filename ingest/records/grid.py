@@ -5,31 +5,35 @@ JSON value is a column of its own, ``device.name`` or ``a_terminations.0.object.
 Jira's ``Comment`` does, is one column with several cells.
 """
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from ingest.errors import ExportError
+from ingest.records.sheet import Line, header_at, parsed
 
-__all__ = ["Grid", "Row", "read_grid"]
+__all__ = ["Grid", "Row", "read_grid", "refuse_what_is_no_file"]
 
 _MOST_BYTES: Final = 256_000_000
-_LONGEST_CELL: Final = 4_000_000  # a ticket's journal stands in one cell
-_DELIMITERS: Final = ",;\t|"
+_MOST_COLUMNS: Final = 2_000
+_MORE: Final = "more cells than the header has"
 _LISTS: Final = ("results", "records", "result", "issues", "data")
 """Where NetBox, ServiceNow and Jira put the list of rows in a JSON answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: where it stood, and its cells; a column that is there once has one."""
+    """One row: where it stood, and its cells; a column that is there once has one.
+
+    Attributes:
+        wrong: why nothing of it can be taken.
+    """
 
     line: int
     cells: Mapping[str, tuple[str, ...]]
+    wrong: str = ""
 
     def text(self, *names: str) -> str:
         """What stands in the first of the columns that is not empty there."""
@@ -49,7 +53,7 @@ class Grid:
     """A file's rows.
 
     Attributes:
-        torn: rows that have more cells than the header, and what they hold.
+        torn: rows whose cells cannot be told apart, and what they hold.
         note: what a reader of the file should know of how it was read.
     """
 
@@ -72,7 +76,22 @@ def read_grid(path: Path) -> Grid:
     return _csv(path.name, text, note)
 
 
+def refuse_what_is_no_file(path: Path) -> None:
+    """A pipe would be waited for, perhaps for ever.
+
+    Raises:
+        ExportError: there is something, and it is no file.
+    """
+    if path.is_dir():
+        msg = f"{path}: is a folder; with a map, or for one, name the files in it"
+        raise ExportError(msg)
+    if path.exists() and not path.is_file():
+        msg = f"{path}: is no file but a pipe or a device"
+        raise ExportError(msg)
+
+
 def _text(path: Path) -> tuple[str, str]:
+    refuse_what_is_no_file(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
             msg = f"{path.name}: more than {_MOST_BYTES // 1_000_000} MB; split it"
@@ -82,12 +101,16 @@ def _text(path: Path) -> tuple[str, str]:
         msg = f"{path}: {error.strerror}"
         raise ExportError(msg) from None
     if raw.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        msg = f"{path.name}: a workbook of a spreadsheet program; save it as CSV (UTF-8) and import that"
+        msg = f"{path.name}: a workbook of a spreadsheet program, or zipped; save it as CSV (UTF-8) and import that"
+        raise ExportError(msg)
+    if raw.startswith(b"\x1f\x8b"):
+        msg = f"{path.name}: is packed by gzip; unpack it first (gunzip, tar -xzf)"
         raise ExportError(msg)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", errors="replace"), ""
     if b"\0" in raw:
-        msg = f"{path.name}: no text but bytes; CSV and JSON are taken here"
+        line = raw[: raw.index(b"\0")].count(b"\n") + 1
+        msg = f"{path.name}:{line}: no text but bytes; CSV and JSON are taken here"
         raise ExportError(msg)
     try:
         return raw.decode("utf-8-sig"), ""
@@ -96,38 +119,45 @@ def _text(path: Path) -> tuple[str, str]:
 
 
 def _csv(file: str, text: str, note: str) -> Grid:
-    csv.field_size_limit(_LONGEST_CELL)
-    first = text.partition("\n")[0]
-    if first.lower().startswith("sep=") and len(first.strip()) == len("sep=;"):  # what Excel writes for itself
-        text, delimiter, skipped = text.partition("\n")[2], first.strip()[-1], 1
-    else:
-        delimiter, skipped = max(_DELIMITERS, key=first.count), 0
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=False)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if not any(header):
-            msg = f"{file}: has no header"
-            raise ExportError(msg)
-        rows: list[Row] = []
-        torn: list[Row] = []
-        start = reader.line_num
-        for cells in reader:
-            line, start = start + 1 + skipped, reader.line_num
-            if any(cell.strip() for cell in cells):
-                (torn if any(cell.strip() for cell in cells[len(header) :]) else rows).append(_row(line, header, cells))
-    except csv.Error as error:
-        msg = f"{file}:{reader.line_num + skipped}: not CSV: {error}"
-        raise ExportError(msg) from None
-    return Grid(file, tuple(dict.fromkeys(header)), rows, torn, note)
+    lines = parsed(file, text)
+    at = header_at(lines)
+    if not lines or lines[at].wrong:
+        msg = f"{file}: has no header"
+        raise ExportError(msg)
+    if at:
+        titles = f"what stands above its header, line {lines[at].number}, is passed over as titles"
+        note = f"{note}; {titles}" if note else titles
+    header = [name.strip() for name in lines[at].cells]
+    rows: list[Row] = []
+    torn: list[Row] = []
+    for line in lines[at + 1 :]:
+        wrong = line.wrong or (_MORE if any(cell.strip() for cell in line.cells[len(header) :]) else "")
+        (torn if wrong else rows).append(_row(line, header, wrong))
+    return Grid(file, _bounded(file, header), rows, torn, note)
 
 
-def _row(line: int, header: list[str], cells: list[str]) -> Row:
-    found: dict[str, tuple[str, ...]] = {}
-    for name, cell in zip(header, cells, strict=False):
-        found[name] = (*found.get(name, ()), cell)
-    if len(cells) > len(header):
-        found["(more cells)"] = tuple(cells[len(header) :])
-    return Row(line, found)
+def _row(line: Line, header: list[str], wrong: str) -> Row:
+    if line.wrong:
+        return Row(line.number, {"(line)": tuple(line.cells)}, wrong)
+    found: dict[str, list[str]] = {}
+    for name, cell in zip(header, line.cells, strict=False):
+        found.setdefault(name, []).append(cell)
+    if len(line.cells) > len(header):
+        found["(more cells)"] = line.cells[len(header) :]
+    return Row(line.number, {name: tuple(cells) for name, cells in found.items()}, wrong)
+
+
+def _bounded(file: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Columns, each once.
+
+    Raises:
+        ExportError: there are more than anybody could map.
+    """
+    header = tuple(dict.fromkeys(names))
+    if len(header) > _MOST_COLUMNS:
+        msg = f"{file}: has {len(header):,} columns; {_MOST_COLUMNS:,} are the most, leave out what says nothing"
+        raise ExportError(msg)
+    return header
 
 
 def _json(file: str, text: str, note: str) -> Grid:
@@ -146,7 +176,7 @@ def _json(file: str, text: str, note: str) -> Grid:
         msg = f"{file}: entry {bad} of the list is no object"
         raise ExportError(msg)
     rows = [Row(number, dict(_flat("", each))) for number, each in enumerate(found, 1)]
-    return Grid(file, tuple(dict.fromkeys(name for row in rows for name in row.cells)), rows, [], note)
+    return Grid(file, _bounded(file, (name for row in rows for name in row.cells)), rows, [], note)
 
 
 def _json_lines(text: str) -> list[Any] | None:

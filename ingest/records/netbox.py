@@ -86,7 +86,7 @@ def _lowered(grid: Grid) -> Grid:
     """The same with columns' names in small letters: exports of tables write labels, imports write names."""
 
     def lower(rows: Iterable[Row]) -> list[Row]:
-        return [Row(row.line, {name.casefold(): cells for name, cells in row.cells.items()}) for row in rows]
+        return [Row(row.line, {name.casefold(): cells for name, cells in row.cells.items()}, row.wrong) for row in rows]
 
     return Grid(
         grid.file, tuple(name.casefold() for name in grid.header), lower(grid.rows), lower(grid.torn), grid.note

@@ -50,7 +50,7 @@ class Reading:
         if self.grid.note:
             self.quarantine.add(Kind.NOTE, self.grid.file, self.grid.note)
         for row in self.grid.torn:
-            self.refuse(row, "more cells than the header has")
+            self.refuse(row, row.wrong)
 
     def records(self, kind: str) -> Records:
         """Those of a table so far."""

@@ -1,0 +1,104 @@
+"""Files of cells as people save them: titles, quotes, columns without end, and what is no file of cells at all."""
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.errors import ExportError
+from ingest.exports import ImportReport
+from ingest.quarantine import Kind
+from ingest.records import suggested_map
+from ingest.records.grid import read_grid
+from ingest.schema import TICKETS
+
+Write = Callable[..., Path]
+Take = Callable[..., ImportReport]
+Latest = Callable[..., list[dict[str, Any]]]
+
+SHEET = ("Ticket;Switch;Port;Opened;Cause", "1;leaf01;Eth1/1;01.07.2026 14:05;dirty")
+MAP = (
+    'zone = "Europe/Berlin"',
+    "[columns]",
+    'ticket_id = "Ticket"',
+    'device = "Switch"',
+    'interface = "Port"',
+    'opened_at = "Opened"',
+    'failure_type = "Cause"',
+)
+
+
+def test_titles_above_the_header_are_passed_over_and_told(write: Write, take: Take, latest: Latest) -> None:
+    """Spreadsheets have a title, and merged cells that head several columns."""
+    sheet = write("sheet.csv", "Optics 2026", ";;Where;When;", *SHEET)
+
+    report = take(sheet, map_file=write("map.toml", *MAP))
+
+    assert ["1"] == [ticket["ticket_id"] for ticket in latest(TICKETS)]
+    assert ["what stands above its header, line 3, is passed over as titles"] == [
+        finding.reason for finding in report.findings
+    ]
+    assert 'opened_at = "Opened"' in suggested_map(sheet)
+
+
+def test_a_header_with_empty_names_is_no_title(write: Write) -> None:
+    grid = read_grid(write("sheet.csv", "No,Port,,", "1,Eth1/1,,", "2,Eth1/2,a,b"))
+
+    assert ("No", "Port", "") == grid.header
+    assert [2, 3] == [row.line for row in grid.rows]
+
+
+def test_a_quote_that_never_ends_spoils_its_own_line(write: Write, take: Take, latest: Latest) -> None:
+    rows = ('2;"leaf01;Eth1/1;01.07.2026 14:05;dirty', "3;leaf01;Eth1/1;02.07.2026 14:05;dirty")
+
+    report = take(write("sheet.csv", *SHEET, *rows), map_file=write("map.toml", *MAP))
+
+    assert ["1", "3"] == [ticket["ticket_id"] for ticket in latest(TICKETS)]
+    assert [(Kind.ROW, "sheet.csv:3", "a quote that never ends")] == [
+        (finding.kind, finding.where, finding.reason) for finding in report.findings
+    ]
+
+
+def test_quotes_that_never_end_are_refused_before_they_cost_much(write: Write) -> None:
+    with pytest.raises(ExportError, match=r"sheet\.csv:\d+: a quote that never ends"):
+        read_grid(write("sheet.csv", "a,b,c", *['x",y,"z'] * 2_000))
+
+
+def test_more_columns_than_anybody_could_map_are_refused_at_once(write: Write) -> None:
+    """Names would be compared with each other for minutes."""
+    sheet = write("wide.csv", ",".join(f"c{number}" for number in range(100_000)), "x")
+
+    with pytest.raises(ExportError, match=r"wide\.csv: has 100,000 columns; 2,000 are the most"):
+        suggested_map(sheet)
+
+
+def test_a_name_that_repeats_ten_thousand_times_costs_no_more(write: Write) -> None:
+    grid = read_grid(write("jira.csv", ",".join(["Comment"] * 100_000), ",".join("x" * 100_000)))
+
+    assert 100_000 == len(grid.rows[0].cells["Comment"])
+
+
+@pytest.mark.parametrize("how", ["map", "suggest"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, write: Write, take: Take, how: str) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe.csv")
+
+    with pytest.raises(ExportError, match=r"pipe\.csv: is no file but a pipe or a device"):
+        suggested_map(pipe) if how == "suggest" else take(pipe, map_file=write("map.toml", *MAP))
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (gzip.compress(b"a,b"), "is packed by gzip; unpack it first"),
+        (b"PK\x03\x04", "a workbook of a spreadsheet program, or zipped"),
+        (b"a,b\n1,\0\n", r"sheet\.csv:2: no text but bytes"),
+    ],
+)
+def test_what_is_no_text_is_told_with_what_to_do(tmp_path: Path, data: bytes, told: str) -> None:
+    (sheet := tmp_path / "sheet.csv").write_bytes(data)
+
+    with pytest.raises(ExportError, match=told):
+        suggested_map(sheet)
