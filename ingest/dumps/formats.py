@@ -79,6 +79,9 @@ def detect(dump: Dump) -> Found:
         ExportError: none that is known, with what it looks like.
     """
     head = dump.head
+    if dump.packed:
+        msg = f"{dump.name}: is packed; unpack it first (gunzip, tar -xzf, unzip) and give the files or their folder"
+        raise ExportError(msg)
     if "\0" in head:
         msg = f"{dump.name}: is binary, and no dump that is known"
         raise ExportError(msg)
@@ -87,7 +90,8 @@ def detect(dump: Dump) -> Found:
             return Found(dump, text, [])
     if not any(line.lstrip().startswith(("{", "[")) for line in head.splitlines()):
         what = "is empty" if not head.strip() else "is none of the formats that are known"
-        msg = f"{dump.name}:1: {what} ({', '.join(FORMATS)})"
+        sheet = f"; `forelight import --suggest-map {dump.name}` writes a map for a spreadsheet"
+        msg = f"{dump.name}:1: {what} ({', '.join(FORMATS)}){sheet if dump.name.lower().endswith('.csv') else ''}"
         raise ExportError(msg)
     found = [(document, known) for document in dump.documents() for known in _JSON if known.knows(document.value)]
     if not found:

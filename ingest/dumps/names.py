@@ -77,12 +77,13 @@ class Given:
         reading.device = reading.device or self.device
         reading.interface = reading.interface or self.interface
         reading.time = reading.time or self.at
-        if not reading.device:
-            return "the file names no device (give --device NAME, or --names PATTERN)"
-        if not reading.interface:
-            return "the file names no interface (give --interface NAME, or --names PATTERN)"
-        if max(len(reading.device), len(reading.interface)) > LONGEST_NAME:
+        lacks = {
+            "names no device (give --device NAME, or --names PATTERN)": not reading.device,
+            "names no interface (give --interface NAME, or --names PATTERN)": not reading.interface,
+            "says no time (give --at TIME, or --at mtime)": reading.time is None,
+        }
+        if any(lacks.values()):
+            return f"the file {', '.join(reason for reason, lacking in lacks.items() if lacking)}"
+        if max(len(reading.device or ""), len(reading.interface or "")) > LONGEST_NAME:
             return f"a device or interface of more than {LONGEST_NAME} characters"
-        if reading.time is None:
-            return "the file says no time (give --at TIME, or --at mtime)"
         return None

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from ingest.dumps.numbers import told
 from ingest.dumps.reading import Reading
 from ingest.dumps.sonic_keys import BINS, COUNTERS, PORT_TABLES, TABLES, UnreadError, take
 from ingest.quarantine import Kind
@@ -16,6 +17,7 @@ Doubt = Callable[[Kind, str, str, str, object], None]
 _KEY: Final = re.compile(r"([A-Z][A-Z0-9_]+)[|:](.+)")
 _PORT: Final = re.compile(r"Ethernet[\w/.-]*\d|\w*Eth\w*\d[\w/.-]*", re.ASCII)
 _DIGITS: Final = 9  # of a port's number
+_ASIDE: Final = ("last_update_time",)
 _NOT_PLUGGABLE: Final = ("RJ45", "RJ-45")
 
 
@@ -60,6 +62,7 @@ class SonicPorts:
             if table == "TRANSCEIVER_INFO" and str(fields.get("type")).strip() in _NOT_PLUGGABLE:
                 self._copper.add(rest)
             self._take(self._port(rest, line), f"{table}|{rest}", fields)
+            self._tell_unknown(table, rest, fields)
 
     def readings(self) -> Iterator[Reading]:
         """Of every port that has a module or counts; a breakout's module belongs to the first port of its cage."""
@@ -99,6 +102,12 @@ class SonicPorts:
                 take(reading, str(name), value)
             except UnreadError as error:
                 self._doubt(Kind.VALUE, key, str(name), str(error), value)
+
+    def _tell_unknown(self, table: str, rest: str, fields: Mapping[str, object]) -> None:
+        """Say that a row of readings has nothing that is known, such as names of another release."""
+        unknown = [name for name, value in fields.items() if told(value) and name not in _ASIDE]
+        if table == "TRANSCEIVER_DOM_SENSOR" and unknown and not self._ports[rest].values:
+            self._doubt(Kind.ROW, f"{table}|{rest}", "", "none of its fields is a reading that is known", unknown[:10])
 
     def _first_of_cages(self) -> dict[str, str]:
         """By port the first port of its cage, where the tables tell cages."""

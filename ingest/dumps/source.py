@@ -23,6 +23,7 @@ _LARGEST_JSON: Final = 256 << 20
 _MOST_DOCUMENTS: Final = 100_000
 _OPENING: Final = re.compile(r"""^[ \t]*(?=\[\s*[\[{"\]\d-]|\{\s*["}])""", re.MULTILINE)  # not [user@host ~]#
 _MOST_SEARCHES: Final = 100
+_PACKED: Final = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _RAW: Final = 200  # characters of what was refused that the quarantine keeps
 
 
@@ -73,6 +74,11 @@ class Dump:
     def head(self) -> str:
         """The beginning, by which formats know it."""
         return self._head.decode(self._encoding, errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+
+    @property
+    def packed(self) -> bool:
+        """Whether it begins as gzip, zip, bzip2, xz or zstd do."""
+        return self._head.startswith(_PACKED)
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Number, from 1, and text of each line, without its end.

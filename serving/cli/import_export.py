@@ -19,7 +19,7 @@ from ingest.lake import Lake
 from ingest.quarantine import Finding, Kind
 from ingest.records import import_records
 from serving.alarms import utc_now
-from serving.cli.import_records import Said, record_files
+from serving.cli.import_records import Said, opened, record_files
 from serving.cli.options import utc_time
 from serving.confirming import confirm
 from serving.settings import Settings
@@ -53,7 +53,10 @@ def run(paths: Sequence[Path], said: Given, told: Said, *, as_json: bool) -> Non
     if len(exports) > 1:
         msg = f"{exports[0]} and {exports[1]} are both exports; import one after the other"
         raise ExportError(msg)
-    records = [] if exports else record_files(paths, told)
+    named = paths
+    if not exports and told.map_file is None:
+        paths = opened(paths)
+    records = [] if exports else record_files(paths, told, named=named)
     dumps = [path for path in paths if path not in (*exports, *records)]
     dumps += [path / _DUMPS for path in exports if (path / _DUMPS).is_dir()]
     settings = Settings.from_env()

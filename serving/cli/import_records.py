@@ -12,8 +12,9 @@ from ingest.errors import ExportError
 from ingest.quarantine import Quarantine
 from ingest.records import is_record, suggested_map
 
-__all__ = ["Said", "record_files", "suggest"]
+__all__ = ["Said", "opened", "record_files", "suggest"]
 
+_SHEETS: Final = (".csv", ".tsv", ".ics", ".log")
 _SUFFIXES: Final = (".csv", ".json", ".ics", ".tsv", ".txt", ".log")
 
 
@@ -25,26 +26,38 @@ class Said:
     zone: str | None = None
 
 
-def record_files(paths: Sequence[Path], said: Said) -> list[Path]:
+def opened(paths: Sequence[Path]) -> list[Path]:
+    """The same, with the files of each folder in which records lie among dumps in its place."""
+    found: list[Path] = []
+    for path in paths:
+        files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+        mixed = any(file.suffix.lower() in _SHEETS and not _is_dump(file) and is_record(file) for file in files)
+        found += files if mixed else [path]
+    return found
+
+
+def record_files(paths: Sequence[Path], said: Said, *, named: Sequence[Path] = ()) -> list[Path]:
     """Which of the files are records: all where a map is given, else those whose columns tell it.
 
-    A spreadsheet that is no dump either is among them: the error that it ends in says how to map it.
+    A spreadsheet that is no dump either is among them, where it is named itself and not found in a folder: the error
+    that it ends in says how to map it.
     """
     if said.map_file is not None:
         return list(paths)
-    return [path for path in paths if path.is_file() and path.suffix.lower() in _SUFFIXES and _is_record(path)]
+    files = [path for path in paths if path.is_file() and path.suffix.lower() in _SUFFIXES]
+    return [path for path in files if (_is_record(path) if path in named else not _is_dump(path) and is_record(path))]
 
 
 def _is_record(path: Path) -> bool:
-    if is_record(path):
-        return True
-    if path.suffix.lower() != ".csv":
-        return False
+    return is_record(path) or (path.suffix.lower() == ".csv" and not _is_dump(path))
+
+
+def _is_dump(path: Path) -> bool:
     try:
         detect(Dump.of_file(path, path.name, Quarantine(path)))  # which writes nothing: nothing is added to it
-    except ExportError:
-        return True
-    return False
+    except (ExportError, OSError):
+        return False
+    return True
 
 
 def suggest(paths: Sequence[Path]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from data_samples.servicenow import write_incidents
 from ingest.lake import Lake
-from ingest.schema import LINKS, TICKETS
+from ingest.schema import LANE_SAMPLES, LINKS, TICKETS
 
 Console = Callable[..., Any]
 MAP = Path(__file__).parents[2] / "data_samples" / "servicenow.toml"
@@ -69,3 +69,23 @@ def test_a_spreadsheet_without_a_map_is_refused_with_the_way_out(console: Consol
     assert 1 == ran.code
     assert "--suggest-map sheet.csv > map.toml" in ran.err
     assert 1 == len(ran.err.strip().splitlines())
+
+
+def test_a_folder_of_records_and_dumps_is_taken_each_by_what_it_is(console: Console, tmp_path: Path) -> None:
+    """And a spreadsheet that needs a map is told how to get one, while the others are kept."""
+    (folder := tmp_path / "all" / "of").mkdir(parents=True)
+    (folder / "cables.csv").write_text("a_device,a_interface,z_device,z_interface,cable_id\nl1,e1,l2,e1,C1\n")
+    (folder / "tickets.csv").write_text("Number,Switch\n1,l1\n")
+    dump = {
+        "TRANSCEIVER_DOM_SENSOR|Ethernet0": {"rx1power": "-1.5"},
+        "DEVICE_METADATA|localhost": {"hostname": "sw1"},
+    }
+    (folder / "STATE_DB.json").write_text(json.dumps(dump))
+
+    ran = console(tmp_path, "import", "--at", "2026-03-01T12:00:00Z", str(tmp_path / "all"))
+
+    lake = Lake(str(tmp_path / "lake"))
+    assert 1 == ran.code
+    assert "tickets.csv` writes a map for a spreadsheet" in ran.err
+    assert 1 == lake.latest(LINKS).collect().height
+    assert ["sw1"] == lake.latest(LANE_SAMPLES).collect()["device"].to_list()

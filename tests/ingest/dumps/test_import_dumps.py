@@ -1,5 +1,6 @@
 """Files of any format through ``forelight import``: what they leave out, what is refused, what is taken again."""
 
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -34,6 +35,7 @@ MODULE = """
         (Given(interface="eth0", at=AT), "names no device (give --device NAME"),
         (Given(device="gpu1", at=AT), "names no interface (give --interface NAME"),
         (Given(device="gpu1", interface="eth0"), "says no time (give --at TIME"),
+        (Given(), "names no interface (give --interface NAME, or --names PATTERN), says no time (give --at TIME"),
     ],
 )
 def test_what_nobody_says_is_refused_with_the_way_to_say_it(
@@ -154,3 +156,10 @@ def test_an_export_brings_its_dumps_along(tmp_path: Path, monkeypatch: pytest.Mo
     assert "1 telemetry files taken" in result.stdout
     assert 2 == CliRunner().invoke(app, ["import", str(export), "--names", "x"]).exit_code
     assert 2 == CliRunner().invoke(app, ["import", str(export), "--at", "noon"]).exit_code
+
+
+def test_a_packed_file_is_told_to_be_unpacked(take: Take, tmp_path: Path) -> None:
+    """Archives of tech-support are packed when they come."""
+    (packed := tmp_path / "sonic_dump.tar.gz").write_bytes(gzip.compress(b"{}"))
+
+    assert "unpack it first (gunzip, tar -xzf, unzip)" in take(packed).refused[0].reason

@@ -14,6 +14,7 @@ from ingest import gnmi
 from ingest.dumps import DumpReport, Given, Reading
 from ingest.dumps.sonic_keys import TABLES
 from ingest.dumps.sonic_keys import take as take_field
+from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, MODULES, PORT_SAMPLES, Quality, Table
 
 Take = Callable[..., DumpReport]
@@ -241,3 +242,17 @@ def test_recorded_counters_keep_their_bins(take: Take, rows: Rows) -> None:
     ports = {row["interface"]: row for row in rows(PORT_SAMPLES)}
     assert {"Ethernet0", "Ethernet4", "Ethernet8"} == set(ports)
     assert (130402, 16) == (ports["Ethernet0"]["fec_corrected"], len(ports["Ethernet0"]["fec_bins"]))
+
+
+def test_readings_under_names_that_are_not_known_are_told(take: Take, rows: Rows, tmp_path: Path) -> None:
+    """Another release's names would be a module without light, which nobody would miss."""
+    told = {"TRANSCEIVER_DOM_SENSOR|Ethernet0": {"rxpower1": "-1.5", "last_update_time": "now"}}
+    aside = {"TRANSCEIVER_DOM_SENSOR|Ethernet4": {"rx1power": "N/A", "last_update_time": "now"}}
+    (dump := tmp_path / "STATE_DB.json").write_text(json.dumps(told | aside))
+
+    report = take(dump, given=Given(device="leaf07", at=AT))
+
+    assert [] == rows(LANE_SAMPLES)
+    assert ["none of its fields is a reading that is known"] == [
+        finding.reason for finding in report.findings if finding.kind is Kind.ROW
+    ]
