@@ -23,7 +23,7 @@ from ingest.records.mapping import OURS, RecordMap, checked, load_map
 from ingest.records.netbox import Devices, netbox_kind, read_netbox, refuse_unknown
 from ingest.records.ports import Ports
 from ingest.records.reading import Reading
-from ingest.records.syslog import is_syslog, now_of, read_syslog, syslog_grid
+from ingest.records.syslog import add_events, is_syslog, now_of, read_syslog, syslog_grid
 from ingest.records.tickets import read_repairs, read_tickets
 from ingest.records.windows import read_windows
 from ingest.replacements import record_records, record_seen
@@ -157,9 +157,9 @@ class _Work:
     def _syslog(self, path: Path) -> None:
         reading = self._reading(syslog_grid(path), RecordMap(columns={}, site=self._site))
         rows = read_syslog(reading, self._lake, now_of(path))
-        if rows:
-            self._lake.append(PORT_EVENTS, PORT_EVENTS.of(rows))
-        self.report.records[PORT_EVENTS.name] = len(rows), 0
+        new, known = add_events(self._lake, rows)
+        before = self.report.records.get(PORT_EVENTS.name, (0, 0))
+        self.report.records[PORT_EVENTS.name] = before[0] + new, before[1] + known
 
     def _calendar(self, path: Path, mapped: RecordMap | None) -> None:
         grid, calendars = calendar_grid(path)

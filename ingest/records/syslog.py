@@ -14,9 +14,9 @@ from typing import Any, Final
 from ingest.lake import Lake
 from ingest.records.grid import Grid, Row
 from ingest.records.reading import Reading
-from ingest.schema import LINKS
+from ingest.schema import LINKS, PORT_EVENTS
 
-__all__ = ["CARRIER", "is_syslog", "now_of", "read_syslog", "syslog_grid"]
+__all__ = ["CARRIER", "add_events", "is_syslog", "now_of", "read_syslog", "syslog_grid"]
 
 CARRIER: Final = {
     "eos": "a line for each change of the line protocol, after the link debounce of the port",
@@ -58,6 +58,7 @@ _HEAD: Final = re.compile(
     r"|(?:\d{4} )?[A-Z][a-z]{2} [ \d]\d (?:\d{4} )?[\d:.]+)"
     r" (?P<host>[\w.:-]+) (?P<text>.*)$"
 )
+_TOLD: Final = [*PORT_EVENTS.key, "cause"]
 _SAME_TIME: Final = timedelta(minutes=10)
 _PEERS: Final = 200_000
 
@@ -103,6 +104,25 @@ def read_syslog(reading: Reading, lake: Lake, modified: datetime) -> list[dict[s
 
     reading.each(take)
     return _with_peers(found, lake)
+
+
+def add_events(lake: Lake, rows: list[dict[str, Any]]) -> tuple[int, int]:
+    """Append the events that are not known: relays tell some twice, and a log that grew is imported again.
+
+    Returns:
+        How many are new, and how many were known.
+    """
+    told = {tuple(row[name] for name in _TOLD): row for row in rows}
+    if not told:
+        return 0, 0
+    times = [row["time"] for row in rows]
+    until = max(times) + timedelta(microseconds=1)
+    known = lake.latest(PORT_EVENTS, since=min(times), until=until, columns=_TOLD).collect().select(_TOLD)
+    here = set(known.iter_rows())
+    new = [row for key, row in told.items() if key not in here]
+    if new:
+        lake.append(PORT_EVENTS, PORT_EVENTS.of(new))
+    return len(new), len(rows) - len(new)
 
 
 def _event(reading: Reading, at: datetime, port: tuple[str, str, str], kind: str, cause: str) -> dict[str, Any]:

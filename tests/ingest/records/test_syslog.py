@@ -10,6 +10,7 @@ import pytest
 
 from ingest.errors import ExportError
 from ingest.exports import ImportReport
+from ingest.lake import Lake
 from ingest.records.syslog import CARRIER
 from ingest.schema import PORT_EVENTS
 
@@ -90,3 +91,19 @@ def test_what_a_link_event_is_worth_is_said_of_each_system() -> None:
     page = (Path(__file__).parents[3] / "docs" / "records.md").read_text()
 
     assert [] == [text for text in CARRIER.values() if text not in page]
+
+
+def test_a_log_that_grew_adds_what_is_new(write: Write, take: Take, lake: Lake) -> None:
+    """A line that a relay told twice is one event."""
+    lines = [f"2026-03-01T10:0{minute}:00Z leaf01 Ebra: {EOS} down" for minute in (0, 0, 1, 2)]
+
+    reports = [take(write("switch.log", *lines[:many])) for many in (3, 3, 4)]
+
+    assert [(2, 1), (0, 3), (1, 3)] == [report.records["port_events"] for report in reports]
+    assert 3 == lake.scan(PORT_EVENTS).collect().height
+
+
+def test_two_logs_are_counted_together(write: Write, take: Take) -> None:
+    logs = [write(f"{name}.log", f"2026-03-01T10:00:00Z {name} Ebra: {EOS} down") for name in ("leaf01", "leaf02")]
+
+    assert (2, 0) == take(*logs).records["port_events"]
