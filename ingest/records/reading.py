@@ -18,6 +18,8 @@ from ingest.records.times import TimeReader, UnzonedError
 __all__ = ["Reading", "absent"]
 
 _ABSENT: Final = ("", "n/a", "na", "nan", "null", "none", "-", "--", "(empty)", "unknown")
+_SEVERAL: Final = ("port", "steps", "failure_type", "action", "shared_risk", "summary")
+"""Columns of ours that all cells are looked at for, or that one is as good as another for."""
 
 
 def absent(text: str) -> bool:
@@ -51,6 +53,7 @@ class Reading:
             self.quarantine.add(Kind.NOTE, self.grid.file, self.grid.note)
         for row in self.grid.torn:
             self.refuse(row, row.wrong)
+        self._tell_doubled()
 
     def records(self, kind: str) -> Records:
         """Those of a table so far."""
@@ -77,6 +80,14 @@ class Reading:
     def theirs(self, ours: str) -> tuple[str, ...]:
         """Columns of the file."""
         return self.mapped.columns.get(ours, ())
+
+    def _tell_doubled(self) -> None:
+        """Say where a column stands twice, once with this and once with that, and only the first is taken."""
+        names = {name for ours, theirs in self.mapped.columns.items() if ours not in _SEVERAL for name in theirs}
+        for row in self.grid.rows:
+            for name in sorted(names):
+                if len(set(row.texts(name))) > 1:
+                    self.note(row, "this column stands several times and says several things; the first is taken", name)
 
     def text(self, row: Row, ours: str) -> str:
         """What a row says for one of our columns; empty where that is nothing."""

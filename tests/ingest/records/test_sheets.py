@@ -44,6 +44,18 @@ def test_titles_above_the_header_are_passed_over_and_told(write: Write, take: Ta
     assert 'opened_at = "Opened"' in suggested_map(sheet)
 
 
+def test_a_column_that_stands_twice_with_two_things_to_say_is_told(write: Write, take: Take, latest: Latest) -> None:
+    """The ticket would be another port's without a word."""
+    sheet = write("sheet.csv", f"{SHEET[0]};Switch", f"{SHEET[1]};leaf02", f"2{SHEET[1][1:]};leaf01")
+
+    report = take(sheet, map_file=write("map.toml", *MAP))
+
+    assert ["leaf01", "leaf01"] == [ticket["device"] for ticket in latest(TICKETS)]
+    assert [
+        ("sheet.csv:2", "Switch", "this column stands several times and says several things; the first is taken")
+    ] == [(finding.where, finding.column, finding.reason) for finding in report.findings]
+
+
 def test_a_header_with_empty_names_is_no_title(write: Write) -> None:
     grid = read_grid(write("sheet.csv", "No,Port,,", "1,Eth1/1,,", "2,Eth1/2,a,b"))
 
