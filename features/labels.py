@@ -275,10 +275,25 @@ def censoring(fleet: Fleet, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unexplained(events: pl.DataFrame) -> pl.DataFrame:
-    """The week before each outage in which nothing was found: it was no healthy one, nor is it known what ailed."""
-    outages = events.filter(pl.col("verdict") == Verdict.NO_FAULT_FOUND, "evidence")
-    week = pl.col("failed_at") - BEFORE_SWAP
-    return outages.select("link_id", start=week, end="failed_at", reason=pl.lit(str(Verdict.NO_FAULT_FOUND)))
+    """The week before each outage in which nothing was found: it was no healthy one, nor is it known what ailed.
+
+    Hours in the week before another failure of the link are that failure's.
+    """
+    outages = events.filter(pl.col("verdict") == Verdict.NO_FAULT_FOUND, "evidence").select("link_id", "failed_at")
+    failures = events.filter(pl.col("verdict") == Verdict.COUNTED).select("link_id", failure="failed_at")
+    told = outages.join(failures, on="link_id", how="left").group_by("link_id", "failed_at")
+    last = pl.col("failure").filter(pl.col("failure") <= pl.col("failed_at")).max()
+    following = pl.col("failure").filter(pl.col("failure") > pl.col("failed_at")).min()
+    return (
+        told.agg(last=last, following=following)
+        .select(
+            "link_id",
+            start=pl.max_horizontal(pl.col("failed_at") - BEFORE_SWAP, "last"),
+            end=pl.min_horizontal("failed_at", pl.col("following") - BEFORE_SWAP),
+            reason=pl.lit(str(Verdict.NO_FAULT_FOUND)),
+        )
+        .filter(pl.col("start") < pl.col("end"))
+    )
 
 
 def _swaps(fleet: Fleet, failures: pl.DataFrame) -> pl.DataFrame:

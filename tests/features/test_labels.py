@@ -244,6 +244,19 @@ class TestCensoring:
         ] == self._windows(fleet)
         assert [("C1", OPENED, over, "no_fault_found")] == censoring(fleet, well).rows()
 
+    def test_hours_before_a_failure_are_that_failures_though_an_outage_without_a_finding_lies_near(
+        self, fleet_of: MakeFleet
+    ) -> None:
+        outage = _ticket(ticket_id="T0", opened_at=OPENED - 96 * HOUR, closed_at=None, failure_type="no_fault_found")
+        events = failure_events(
+            fleet_of(outage, _ticket()), _samples(bad=lambda time: OPENED - 100 * HOUR <= time <= OPENED - 98 * HOUR)
+        )
+        week = timedelta(days=7)
+
+        (window,) = [row for row in censoring(fleet_of(), events).rows() if row[2] is not None and row[2] < OPENED]
+
+        assert ("C1", OPENED - 100 * HOUR - week, OPENED - week, "no_fault_found") == window
+
     def test_an_open_ticket_has_no_end(self, fleet_of: MakeFleet) -> None:
         assert [("C1", OPENED - 5 * HOUR, None, "failure")] == self._windows(fleet_of(_ticket(closed_at=None)))
 

@@ -93,9 +93,12 @@ class TestAdvice:
         assert any("trained 100 days ago" in reason for reason in look(days=100).advice)
         assert not any("days ago" in reason for reason in look(days=5).advice)
 
-    def test_risks_that_promise_less_are_a_reason(self, look: Look) -> None:
+    def test_risks_that_promise_less_are_a_reason(self, look: Look, artifact: Artifact) -> None:
         """No alarm where training had some: F1 falls to nothing."""
-        found = look(risk=np.full((20, 10), 0.001))
+        promised = artifact.facts["reference"] | {"expected": {"f1": 0.5, "precision": 0.5, "recall": 0.5}}
+        made = replace(artifact, facts={**artifact.facts, "reference": promised})
+
+        found = look(risk=np.full((20, 10), 0.001), made=made)
 
         assert 0.0 == found.expected_now["f1"]
         assert any(reason.startswith("F1 that the risks promise fell") for reason in found.advice)
