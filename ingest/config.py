@@ -76,6 +76,7 @@ class Retention(_Strict):
     port_samples: _Days | None = None
     port_events: _Days | None = None
     scores: _Days | None = None
+    shadow_scores: _Days | None = None
     lane_tiles: _Days | None = None
     port_tiles: _Days | None = None
     lane_days: _Days | None = None
