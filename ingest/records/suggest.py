@@ -96,8 +96,11 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
         "failure",
         "close notes",
         "cause code",
+        "ursache",
     ),
-    "action": ("close notes", "resolution notes", "action", "action taken", "fix", "work done", "resolution"),
+    "action": (
+        *("close notes", "resolution notes", "action", "action taken", "fix", "work done", "resolution", "massnahme"),
+    ),
     "steps": ("work notes", "comments and work notes", "comments", "comment", "work notes list", "activity"),
     "summary": ("short description", "summary", "title", "subject", "description"),
     "bench_verdict": ("bench", "bench verdict", "rma result", "bench result", "vendor result"),
@@ -111,10 +114,8 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
 }
 _LOOKED_AT: Final = 2_000
 _SOME, _MOST = 0.05, 0.8
-_TELLING, _ALIKE = (
-    3,
-    5,
-)  # letters from which a name within another tells, and from which one that is nearly the same does
+_TELLING, _ALIKE = 3, 5
+"""Letters from which a name within another tells, and from which one that is nearly the same does."""
 _HOST: Final = re.compile(r"[A-Za-z][A-Za-z-]*\d[\w.-]*")
 _EXAMPLES: Final = 12
 _CLOSE: Final = 0.84

@@ -209,6 +209,15 @@ def test_the_action_of_a_journal_is_that_of_its_last_step(
     assert ["replace_transceiver"] == [ticket["action"] for ticket in latest(TICKETS)]
 
 
+def test_columns_of_words_in_german_are_suggested_by_their_names(write: Write) -> None:
+    """Where no phrase is found in them they would be left out, and nobody would see which phrases are missing."""
+    sheet = write("sheet.csv", f"{SHEET[0][:-5]}Ursache;Maßnahme", "1;l1;e1;1.7.2026 1:05;Klumpatsch;x")
+    suggested = suggested_map(sheet)
+    assert 'failure_type = "Ursache"' in suggested
+    assert 'action = "Maßnahme"' in suggested
+    assert "#   1 x Klumpatsch" in suggested
+
+
 def test_a_suggested_map_knows_the_order_where_the_file_shows_it(write: Write) -> None:
     sheet = write("sheet.csv", SHEET[0], *(f"{day};leaf01;Eth1/1;{day}/04/2026 10:00;dirty" for day in (3, 17)))
 
