@@ -217,6 +217,7 @@ def _live() -> Iterator[Callable[..., str]]:
     with contextlib.ExitStack() as ending:
 
         def live(settings: Settings, store: AlarmStore, token: OperatorToken) -> str:
+            ending.callback(store.close)  # at last: whoever serves longer than the test's store lasts opened it again
             bound = ending.enter_context(socket.create_server(("127.0.0.1", 0)))
             server = uvicorn.Server(uvicorn.Config(create_app(settings, store, token=token), log_level="warning"))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

@@ -1,7 +1,6 @@
 """A gNMI server of a made switch, and a collector that asks it."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,15 +10,13 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from gnmi_server.server import Faults, Server, Tree
+from gnmi_server.switch import optics
 
 from ingest.collect.poller import Poller, Sweep
 from ingest.config import Collect, Config, GnmiOptions, Target
 from ingest.errors import IngestError
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Table
-
-sys.path.append(str(Path(__file__).parents[2]))  # the server is a package of its own: see `gnmi_server`
-from gnmi_server.server import Faults, Server, Tree
-from gnmi_server.switch import optics
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "recordings" / "gnmi"
 
