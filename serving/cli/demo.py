@@ -39,7 +39,7 @@ from serving.store import AlarmStore
 
 __all__ = ["run"]
 
-_LINKS: Final = 300
+_LINKS: Final = 340
 _DAYS: Final = 40
 _TEST_DAYS: Final = 13
 _SEED: Final = 2026
