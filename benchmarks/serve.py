@@ -258,7 +258,8 @@ def _mlflow_serving(settings: Settings) -> Iterator[_Service]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local", "--workers", "1"]
     command += ["--model-uri", "models:/forelight@champion", "--port", str(port)]
-    env = {**os.environ, "MLFLOW_TRACKING_URI": settings.tracking_uri}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # where MLflow looks for uvicorn
+    env = {**os.environ, "MLFLOW_TRACKING_URI": settings.tracking_uri, "PATH": path}
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(
         command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

@@ -1,13 +1,16 @@
 """What an import did not take: every case counted, and enough examples kept to find it again."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TextIO
 
-__all__ = ["EXAMPLES", "Finding", "Kind", "Quarantine"]
+__all__ = ["EXAMPLES", "Finding", "Kind", "Quarantine", "Report", "quarantine_of"]
 
 EXAMPLES: Final = 20
 """Examples written of one reason in one column of one file: a stuck sensor must not fill the disk."""
@@ -47,6 +50,28 @@ class Finding:
         column = f"{self.column}: " if self.column else ""
         more = f" ({self.count:,} times)" if self.count > 1 else ""
         return f"{self.where}: {column}{self.reason}{more}"
+
+
+@dataclass
+class Report:
+    """What every import says of what it did not take.
+
+    Attributes:
+        findings: what was refused, left out, set to null, or worth saying.
+        quarantine: where the cases are listed; None where there are none.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    quarantine: Path | None = None
+
+    @property
+    def refused(self) -> list[Finding]:
+        """What makes the import end with exit code 1."""
+        return [finding for finding in self.findings if finding.kind is Kind.ERROR]
+
+    def count(self, kind: Kind) -> int:
+        """Cases of one kind."""
+        return sum(finding.count for finding in self.findings if finding.kind is kind)
 
 
 class Quarantine:
@@ -120,3 +145,15 @@ class Quarantine:
             "count": count,
         }
         self._file.write(json.dumps(line, default=str, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def quarantine_of(report: Report, folder: Path, now: datetime) -> Iterator[Quarantine]:
+    """A file of its own below a folder for one import; what it found is in the report in the end, if that comes."""
+    kept = Quarantine(folder / f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}.jsonl")
+    try:
+        yield kept
+    finally:
+        kept.close()
+    report.findings = kept.findings
+    report.quarantine = kept.path if kept.path.exists() else None

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Final
 
@@ -69,27 +70,13 @@ def create_app(
     """
     own = store is None
     store = AlarmStore(settings.database_url, clock=clock) if store is None else store
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        if own:
-            await run_in_threadpool(store.open)
-        ending = asyncio.Event()
-        sweeper = asyncio.create_task(_sweep(store, settings.alarm_ttl_s, clock, ending))
-        yield
-        await run_in_threadpool(intake.close)
-        ending.set()
-        await sweeper  # what it has begun it ends: its connection goes back to the store
-        if own:
-            store.close()
-
     app = FastAPI(
         title="forelight",
         description=_ABOUT,
         version=version("forelight"),
         docs_url=None,  # its page loads scripts from a CDN: useless off-network, and not ours
         redoc_url=None,
-        lifespan=lifespan,
+        lifespan=partial(_lifespan, owned=own),
     )
     book = TokenBook(TokenStore(store.engine, clock=clock), token, clock)
     lake, config = Lake(settings.lake_uri), load_drain_config(settings.drains_config)
@@ -102,18 +89,40 @@ def create_app(
         settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, Scorer(champion), intake
     )
     app.state.metrics = Metrics(store, clock)
-    app.add_middleware(InflateMiddleware, limits={"/v1/samples": _SAMPLES_BYTES})
-    larger = {"/v1/score": _SCORE_BYTES, "/v1/samples": _SAMPLES_BYTES}
-    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger=larger)
-    app.add_middleware(CallerMiddleware, book=book, per_s=settings.rate_per_s)
-    app.add_middleware(AuditMiddleware, log=AuditLog(store.engine), clock=clock)
-    app.add_middleware(SecurityHeadersMiddleware)
-    app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
+    _add_middleware(app)
     problems.install(app)
     for routes in (alarms, transceivers, links, score, outcomes, samples, health):
         app.include_router(routes.router)
     contract.install(app, open_reads=open_reads)
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI, *, owned: bool) -> AsyncIterator[None]:
+    """Alarms are looked after while the service runs; a store of its own is opened and closed."""
+    services: Services = app.state.services
+    if owned:
+        await run_in_threadpool(services.store.open)
+    ending = asyncio.Event()
+    sweeper = asyncio.create_task(_sweep(services.store, services.settings.alarm_ttl_s, services.clock, ending))
+    yield
+    await run_in_threadpool(services.intake.close)
+    ending.set()
+    await sweeper  # what it has begun it ends: its connection goes back to the store
+    if owned:
+        services.store.close()
+
+
+def _add_middleware(app: FastAPI) -> None:
+    """From the innermost to the outermost."""
+    services: Services = app.state.services
+    app.add_middleware(InflateMiddleware, limits={"/v1/samples": _SAMPLES_BYTES})
+    larger = {"/v1/score": _SCORE_BYTES, "/v1/samples": _SAMPLES_BYTES}
+    app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger=larger)
+    app.add_middleware(CallerMiddleware, book=services.book, per_s=services.settings.rate_per_s)
+    app.add_middleware(AuditMiddleware, log=AuditLog(services.store.engine), clock=services.clock)
+    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
 
 
 async def _sweep(store: AlarmStore, ttl_s: float, clock: Callable[[], datetime], ending: asyncio.Event) -> None:

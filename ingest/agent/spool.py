@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ingest.durable import put_file
 from ingest.errors import BusyError
 
 __all__ = ["Kept", "Spool"]
@@ -66,17 +67,7 @@ class Spool:
         data = gzip.compress(json.dumps(said, separators=(",", ":")).encode(), 6)
         path = self._folder / f"{self._next:012d}{_SUFFIX}"
         self._next += 1
-        partial = path.with_suffix(".tmp")
-        try:
-            with partial.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.rename(path)
-            _sync(self._folder)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        put_file(path, lambda file: file.write(data))
         self._files.append(Kept(path, len(data)))
         self._make_room()
 
@@ -123,11 +114,3 @@ class Spool:
         if gone:
             self.dropped += gone
             self._say(f"the spool is full: its oldest {gone} rounds were dropped, {self.dropped} so far")
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

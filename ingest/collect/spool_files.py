@@ -11,10 +11,8 @@ with the rows.
 """
 
 import json
-import os
 import re
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
@@ -22,6 +20,7 @@ from typing import IO, Final
 
 import pyarrow as pa
 
+from ingest.durable import put_file
 from ingest.schema import TABLES, Table
 
 __all__ = ["Entry", "Numbers", "found", "read", "set_aside", "take_numbers", "write"]
@@ -80,7 +79,7 @@ def take_numbers(folder: Path, entries: list[Entry]) -> Numbers:
         numbers = Numbers(secrets.token_hex(6), floor)
     text = json.dumps({"host": gethostname(), "writer": numbers.writer, "next": numbers.first + _BLOCK})
     try:
-        _put(note, lambda file: file.write(text.encode()))
+        put_file(note, lambda file: file.write(text.encode()))
     except OSError:
         return Numbers(secrets.token_hex(6), floor)
     return numbers
@@ -109,7 +108,7 @@ def write(folder: Path, entry: Entry) -> None:
         with pa.ipc.new_file(file, rows.schema, options=_OPTIONS) as writer:
             writer.write_table(rows)
 
-    _put(path, put)
+    put_file(path, put)
     entry.path, entry.data, entry.size_bytes = path, None, path.stat().st_size
 
 
@@ -154,26 +153,3 @@ def set_aside(path: Path) -> Path:
     aside = path.with_name(path.name + ".bad")
     path.rename(aside)
     return aside
-
-
-def _put(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    """Write a file under another name, to the disk, and only then under its own."""
-    partial = path.with_name(path.name + ".tmp")
-    try:
-        with partial.open("wb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
-        _sync_folder(path.parent)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from ingest.dumps.rows import Judged, rows_of, tables_of
 from ingest.dumps.source import Dump
 from ingest.errors import ExportError
 from ingest.lake import Lake
-from ingest.quarantine import Finding, Kind, Quarantine
+from ingest.quarantine import Kind, Quarantine, Report, quarantine_of
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES
 from ingest.utc import END, FIRST
 
@@ -54,7 +53,7 @@ class DumpFile:
 
 
 @dataclass
-class DumpReport:
+class DumpReport(Report):
     """What an import of dumps took and what it did not.
 
     Attributes:
@@ -63,8 +62,6 @@ class DumpReport:
         port_samples: rows written to ``port_samples``.
         modules: rows written to ``modules``.
         links: rows written to ``links``.
-        findings: what was refused, left out, set to null, or worth saying.
-        quarantine: where the cases are listed; None where there are none.
     """
 
     files: list[DumpFile] = field(default_factory=list)
@@ -72,17 +69,6 @@ class DumpReport:
     port_samples: int = 0
     modules: int = 0
     links: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    quarantine: Path | None = None
-
-    @property
-    def refused(self) -> list[Finding]:
-        """What makes the import end with exit code 1."""
-        return [finding for finding in self.findings if finding.kind is Kind.ERROR]
-
-    def count(self, kind: Kind) -> int:
-        """Cases of one kind."""
-        return sum(finding.count for finding in self.findings if finding.kind is kind)
 
 
 def import_dumps(
@@ -102,15 +88,10 @@ def import_dumps(
     """
     files = list(_files(paths))
     now = datetime.now(UTC)
-    kept = Quarantine(quarantine / f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}.jsonl")
-    work = _Import(lake, given, kept, now)
-    try:
-        work.all(files, progress or (lambda *_: None))
-    finally:
-        kept.close()
-    work.report.findings = kept.findings
-    work.report.quarantine = kept.path if kept.path.exists() else None
-    return work.report
+    report = DumpReport()
+    with quarantine_of(report, quarantine, now) as kept:
+        _Import(lake, given, report, kept, now).all(files, progress or (lambda *_: None))
+    return report
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -131,8 +112,8 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 class _Import:
     """One run over some files."""
 
-    def __init__(self, lake: Lake, given: Given, quarantine: Quarantine, now: datetime) -> None:
-        self.report = DumpReport()
+    def __init__(self, lake: Lake, given: Given, report: DumpReport, quarantine: Quarantine, now: datetime) -> None:
+        self.report = report
         self._known = Known(lake)
         self._lake, self._given, self._quarantine, self._now = lake, given, quarantine, now
         self._held: dict[tuple[str, str, datetime], Reading] = {}

@@ -7,7 +7,6 @@ and reported; everything else is kept.
 """
 
 import hashlib
-import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from ingest.exports.seen import Seen, inferred
 from ingest.exports.telemetry import TelemetryFile
 from ingest.inventory import read_inventory, read_links
 from ingest.lake import Lake
-from ingest.quarantine import Finding, Kind, Quarantine
+from ingest.quarantine import Kind, Quarantine, Report, quarantine_of
 from ingest.replacements import record_records
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, REPLACEMENTS, TICKETS
 from ingest.tickets import read_maintenance, read_repairs, read_tickets
@@ -40,7 +39,7 @@ _PORT: Final = ["site", "device", "interface"]
 
 
 @dataclass
-class ImportReport:
+class ImportReport(Report):
     """What an import took and what it did not.
 
     Attributes:
@@ -51,8 +50,6 @@ class ImportReport:
         port_samples: rows written to ``port_samples``.
         records: by small table, rows that are new or changed, and rows that were known as they are.
         inferred: rows of ``modules`` for ports that telemetry shows and no inventory lists.
-        findings: what was refused, left out, set to null, or worth saying.
-        quarantine: where the cases are listed; None where there are none.
     """
 
     files: int = 0
@@ -62,17 +59,6 @@ class ImportReport:
     port_samples: int = 0
     records: dict[str, tuple[int, int]] = field(default_factory=dict)
     inferred: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    quarantine: Path | None = None
-
-    @property
-    def refused(self) -> list[Finding]:
-        """What makes the import end with exit code 1."""
-        return [finding for finding in self.findings if finding.kind is Kind.ERROR]
-
-    def count(self, kind: Kind) -> int:
-        """Cases of one kind."""
-        return sum(finding.count for finding in self.findings if finding.kind is kind)
 
 
 def import_export(
@@ -92,19 +78,14 @@ def import_export(
             cannot be taken are in the report instead.
     """
     telemetry = _telemetry(directory)
-    now = datetime.now(UTC)
     folder = quarantine or Path("quarantine" if "://" in lake.uri else Path(lake.uri).parent / "quarantine")
-    kept = Quarantine(folder / f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}.jsonl")
-    try:
+    report = ImportReport()
+    with quarantine_of(report, folder, datetime.now(UTC)) as kept:
         with ThreadPoolExecutor(1) as writer:
-            work = _Import(directory, lake, kept, now, writer)
+            work = _Import(directory, lake, report, kept, writer)
             work.telemetry(telemetry, progress or (lambda *_: None))
         work.all_records()
-    finally:
-        kept.close()
-    work.report.findings = kept.findings
-    work.report.quarantine = kept.path if kept.path.exists() else None
-    return work.report
+    return report
 
 
 def _telemetry(directory: Path) -> list[Path]:
@@ -123,10 +104,10 @@ class _Import:
     """One run over one directory."""
 
     def __init__(
-        self, directory: Path, lake: Lake, quarantine: Quarantine, now: datetime, writer: ThreadPoolExecutor
+        self, directory: Path, lake: Lake, report: ImportReport, quarantine: Quarantine, writer: ThreadPoolExecutor
     ) -> None:
-        self.report = ImportReport()
-        self._directory, self._lake, self._quarantine, self._now = directory, lake, quarantine, now
+        self.report = report
+        self._directory, self._lake, self._quarantine, self._now = directory, lake, quarantine, datetime.now(UTC)
         self._writer = writer
         self._writing: Future[tuple[int, int]] | None = None
         self._lanes: list[pl.DataFrame] = []

@@ -5,7 +5,6 @@ lost: a row that cannot be taken is in the quarantine with its file, its line an
 or words are not known is kept and told.
 """
 
-import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from ingest.errors import ConfigError, ExportError
 from ingest.exports import ImportReport
 from ingest.exports.records import add_new
 from ingest.lake import Lake
-from ingest.quarantine import Quarantine
+from ingest.quarantine import Quarantine, quarantine_of
 from ingest.records.calendars import calendar_grid, is_calendar, read_calendar
 from ingest.records.grid import Grid, read_grid, refuse_what_is_no_file
 from ingest.records.links import read_links, read_modules
@@ -79,18 +78,13 @@ def import_records(
         ConfigError: the map or the zone is wrong.
         ExportError: a file is nothing that is known, or lacks a column.
     """
-    now = datetime.now(UTC)
     mapped = load_map(map_file) if map_file else None
     folder = quarantine or Path("quarantine" if "://" in lake.uri else Path(lake.uri).parent / "quarantine")
-    kept = Quarantine(folder / f"{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}.jsonl")
-    try:
-        work = _Work(lake, kept, now, zone, site)
+    report = ImportReport()
+    with quarantine_of(report, folder, datetime.now(UTC)) as kept:
+        work = _Work(lake, report, kept, zone, site)
         work.take(list(paths), mapped, map_file.name if map_file else "")
-    finally:
-        kept.close()
-    work.report.findings = kept.findings
-    work.report.quarantine = kept.path if kept.path.exists() else None
-    return work.report
+    return report
 
 
 def _told(grid: Grid) -> str | None:
@@ -114,9 +108,9 @@ def _told(grid: Grid) -> str | None:
 class _Work:
     """One run over some files."""
 
-    def __init__(self, lake: Lake, quarantine: Quarantine, now: datetime, zone: str | None, site: str) -> None:
-        self.report = ImportReport()
-        self._lake, self._quarantine, self._now, self._zone = lake, quarantine, now, zone
+    def __init__(self, lake: Lake, report: ImportReport, quarantine: Quarantine, zone: str | None, site: str) -> None:
+        self.report = report
+        self._lake, self._quarantine, self._now, self._zone = lake, quarantine, datetime.now(UTC), zone
         self._ports = Ports.of(lake)
         self._devices: Devices = {}
         self._site = site

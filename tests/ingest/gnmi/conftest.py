@@ -87,6 +87,22 @@ def _kept() -> Kept:
 MakePoller = Callable[..., Poller]
 
 
+@pytest.fixture(name="once", scope="session")
+def _once() -> Callable[[Poller], Sweep]:
+    """One sweep of a collector that is done then."""
+
+    def once(poller: Poller) -> Sweep:
+        async def sweep() -> Sweep:
+            try:
+                return await poller.sweep()
+            finally:
+                poller.close()
+
+        return asyncio.run(sweep())
+
+    return once
+
+
 @pytest.fixture(name="poller")
 def _poller(server: Any, kept: Kept) -> MakePoller:
     """A collector of the one server; options of `[target.gnmi]` and `interval_s`."""

@@ -11,6 +11,7 @@ import pytest
 from ingest.collect.poller import Poller, Sweep
 
 MakePoller = Callable[..., Poller]
+Once = Callable[[Poller], Sweep]
 Kept = Any  # of conftest.py
 Run = Callable[[Poller, Callable[[], Awaitable[None]]], list[Sweep]]
 Settled = Callable[[Poller], Awaitable[None]]
@@ -19,51 +20,41 @@ Until = Callable[[Callable[[], bool]], Awaitable[None]]
 _PROTO, _JSON, _IETF = 2, 0, 4
 
 
-def _once(poller: Poller) -> Sweep:
-    async def sweep() -> Sweep:
-        try:
-            return await poller.sweep()
-        finally:
-            poller.close()
-
-    return asyncio.run(sweep())
-
-
 @pytest.mark.parametrize(
     ("has", "asked"),
     [((_JSON, _IETF, _PROTO), _PROTO), ((_JSON, _IETF), _IETF), ((_JSON,), _JSON)],
 )
 def test_the_best_encoding_that_the_device_tells_of_is_asked_for(
-    has: tuple[int, ...], asked: int, poller: MakePoller, tree: Any, faults: Any
+    has: tuple[int, ...], asked: int, poller: MakePoller, tree: Any, faults: Any, once: Once
 ) -> None:
     faults.encodings = has
 
-    _once(poller())
+    once(poller())
 
     assert {asked} == {each.encoding for each in tree.asked}
 
 
 def test_without_capabilities_encodings_are_tried_in_turn(
-    poller: MakePoller, kept: Kept, tree: Any, faults: Any
+    poller: MakePoller, kept: Kept, tree: Any, faults: Any, once: Once
 ) -> None:
     faults.no_capabilities, faults.encodings = True, (_JSON,)
 
-    sweep = _once(poller())
+    sweep = once(poller())
 
     assert [_PROTO, _IETF, _JSON] == [each.encoding for each in tree.asked]
     assert (None, 8) == (sweep.polls[0].error, kept.lanes.height)
 
 
-def test_an_encoding_that_nobody_knows_is_told(poller: MakePoller, faults: Any) -> None:
+def test_an_encoding_that_nobody_knows_is_told(poller: MakePoller, faults: Any, once: Once) -> None:
     faults.encodings = (3,)
 
-    assert "offers ASCII alone" in str(_once(poller()).polls[0].error)
+    assert "offers ASCII alone" in str(once(poller()).polls[0].error)
 
 
-def test_paths_that_a_device_refuses_are_left_out(poller: MakePoller, kept: Kept, faults: Any) -> None:
+def test_paths_that_a_device_refuses_are_left_out(poller: MakePoller, kept: Kept, faults: Any, once: Once) -> None:
     faults.refused_paths = ("lldp", "interfaces/interface/ethernet/phy/state")
 
-    sweep = _once(poller())
+    sweep = once(poller())
 
     assert (None, 8) == (sweep.polls[0].error, kept.lanes.height)
 
@@ -85,11 +76,11 @@ def test_a_device_without_on_change_is_sampled(
     assert {0, 2} == {each.mode for each in tree.asked[-1].subscription} | {0}
 
 
-def test_readings_without_their_keys_are_refused(poller: MakePoller, kept: Kept, faults: Any) -> None:
+def test_readings_without_their_keys_are_refused(poller: MakePoller, kept: Kept, faults: Any, once: Once) -> None:
     """Otherwise the lanes of all modules would overwrite each other (row 41)."""
     faults.drop_keys = True
 
-    sweep = _once(poller())
+    sweep = once(poller())
 
     assert 0 == kept.lanes.height + kept.ports.height
     assert 0 == sweep.polls[0].lane_count
@@ -136,7 +127,7 @@ def test_a_late_sync_is_waited_for(
 
 
 def test_a_module_that_the_device_deletes_is_an_event_and_no_installation_ends_at_once(
-    poller: MakePoller, kept: Kept, tree: Any, run: Run, until: Until
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, until: Until, once: Once
 ) -> None:
     """A daemon that restarts takes all modules out of its tables for minutes: that is no removal (row 58)."""
 
@@ -176,12 +167,12 @@ def test_what_is_not_told_again_after_a_restart_is_gone(
 
 
 def test_a_message_of_megabytes_is_taken_and_one_beyond_the_limit_told(
-    poller: MakePoller, kept: Kept, faults: Any
+    poller: MakePoller, kept: Kept, faults: Any, once: Once
 ) -> None:
     faults.padding = 6_000_000
 
-    taken = _once(poller())
-    refused = _once(poller(max_message_mb=1))
+    taken = once(poller())
+    refused = once(poller(max_message_mb=1))
 
     assert (None, 8) == (taken.polls[0].error, kept.lanes.height)
     assert "larger than max" in str(refused.polls[0].error)
@@ -252,16 +243,18 @@ def test_a_copy_of_a_sample_is_no_second_row(
     assert 2 == kept.lanes.filter(interface="Ethernet1/1", lane=1).height
 
 
-def test_a_temperature_of_what_is_no_transceiver_is_nobodys(poller: MakePoller, kept: Kept, tree: Any) -> None:
+def test_a_temperature_of_what_is_no_transceiver_is_nobodys(
+    poller: MakePoller, kept: Kept, tree: Any, once: Once
+) -> None:
     tree.put("components/component[name=Ethernet1]/state/temperature/instant", 88.0)
     tree.put("components/component[name=CPU0]/state/temperature/instant", 99.0)
 
-    _once(poller())
+    once(poller())
 
     assert {41.5} == set(kept.ports["temperature_c"])
 
 
-def test_breakout_ports_of_one_module_are_one_cage(poller: MakePoller, kept: Kept, tree: Any) -> None:
+def test_breakout_ports_of_one_module_are_one_cage(poller: MakePoller, kept: Kept, tree: Any, once: Once) -> None:
     """The port with the first channels stands for the module (rows 18 to 20)."""
     for n in (1, 2, 3, 4):
         interface = f"interfaces/interface[name=Ethernet9/{n}]/state"
@@ -273,7 +266,7 @@ def test_breakout_ports_of_one_module_are_one_cage(poller: MakePoller, kept: Kep
         tree.put(f"{at}/state/input-power/instant", -1.0 * n)
     tree.put("components/component[name=Ethernet9 transceiver]/transceiver/state/serial-no", "B9")
 
-    _once(poller())
+    once(poller())
 
     lanes = kept.lanes.filter(pl.col("interface").str.starts_with("Ethernet9"))
     assert [("Ethernet9/1", lane, -1.0 * lane) for lane in (1, 2, 3, 4)] == lanes.sort("lane").select(
@@ -283,7 +276,7 @@ def test_breakout_ports_of_one_module_are_one_cage(poller: MakePoller, kept: Kep
     assert [("Ethernet9/1", 1, True)] == ports.select("interface", "in_packets", "oper_up").rows()
 
 
-def test_neighbours_over_lldp_become_links(poller: MakePoller, server: Any, kept: Kept, tree: Any) -> None:
+def test_neighbours_over_lldp_become_links(poller: MakePoller, server: Any, kept: Kept, tree: Any, once: Once) -> None:
     from ingest.collect.links import Links
 
     at = "lldp/interfaces/interface[name=Ethernet1/1]/neighbors/neighbor[id=1]/state"
@@ -293,7 +286,7 @@ def test_neighbours_over_lldp_become_links(poller: MakePoller, server: Any, kept
     collector = poller()
     collector._links = Links()
 
-    _once(collector)
+    once(collector)
 
     link = kept.rows("links").row(0, named=True)
     assert ("leaf1", "Ethernet1/1", "spine1", "Ethernet7/1", "lldp") == tuple(

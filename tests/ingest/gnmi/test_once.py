@@ -1,6 +1,5 @@
 """`forelight collect --once` over gNMI: one ONCE subscription, rows as SNMP polls give them."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,21 +9,12 @@ import pytest
 from ingest.collect.poller import Poller, Sweep
 
 MakePoller = Callable[..., Poller]
+Once = Callable[[Poller], Sweep]
 Kept = Any  # of conftest.py
 
 
-def _once(poller: Poller) -> Sweep:
-    async def sweep() -> Sweep:
-        try:
-            return await poller.sweep()
-        finally:
-            poller.close()
-
-    return asyncio.run(sweep())
-
-
-def test_rows_have_lanes_from_1_and_the_ports_own_name(poller: MakePoller, kept: Kept) -> None:
-    sweep = _once(poller())
+def test_rows_have_lanes_from_1_and_the_ports_own_name(poller: MakePoller, kept: Kept, once: Once) -> None:
+    sweep = once(poller())
 
     assert [None] == [poll.error for poll in sweep.polls]
     first = kept.lanes.filter(interface="Ethernet1/1").sort("lane")
@@ -39,8 +29,8 @@ def test_rows_have_lanes_from_1_and_the_ports_own_name(poller: MakePoller, kept:
     assert pytest.approx(3.29) == port["voltage_v"]
 
 
-def test_modules_have_their_inventory_and_limits(poller: MakePoller, kept: Kept) -> None:
-    _once(poller())
+def test_modules_have_their_inventory_and_limits(poller: MakePoller, kept: Kept, once: Once) -> None:
+    once(poller())
 
     module = kept.rows("modules").filter(interface="Ethernet1/1").row(0, named=True)
     assert ("SN0001", "ACME", "Q-400", -8.0, 6.0) == tuple(
@@ -49,10 +39,12 @@ def test_modules_have_their_inventory_and_limits(poller: MakePoller, kept: Kept)
 
 
 @pytest.mark.parametrize("form", ["double", "float", "decimal", "string", "bytes", "leaflist"])
-def test_every_form_of_a_fraction_is_the_same_number(form: str, poller: MakePoller, kept: Kept, faults: Any) -> None:
+def test_every_form_of_a_fraction_is_the_same_number(
+    form: str, poller: MakePoller, kept: Kept, faults: Any, once: Once
+) -> None:
     faults.form = form
 
-    _once(poller())
+    once(poller())
 
     assert [-2.0, -2.1, -2.2, -2.3] == pytest.approx(
         kept.lanes.filter(interface="Ethernet1/1").sort("lane")["rx_power_dbm"].to_list(), abs=1e-5
@@ -69,12 +61,12 @@ def test_every_form_of_a_fraction_is_the_same_number(form: str, poller: MakePoll
     ],
 )
 def test_every_encoding_and_shape_gives_the_same_rows(
-    encoding: int, shape: str, poller: MakePoller, kept: Kept, faults: Any
+    encoding: int, shape: str, poller: MakePoller, kept: Kept, faults: Any, once: Once
 ) -> None:
     faults.encodings = (encoding,)
     faults.as_tree, faults.prefixed, faults.one_a_message = shape == "tree", shape == "prefixed", shape == "single"
 
-    sweep = _once(poller())
+    sweep = once(poller())
 
     assert [None] == [poll.error for poll in sweep.polls]
     assert 8 == kept.lanes.height
@@ -82,11 +74,13 @@ def test_every_encoding_and_shape_gives_the_same_rows(
     assert [True, True] == kept.ports["oper_up"].to_list()
 
 
-def test_powers_of_the_oldest_model_are_leaves_without_statistics(poller: MakePoller, kept: Kept, tree: Any) -> None:
+def test_powers_of_the_oldest_model_are_leaves_without_statistics(
+    poller: MakePoller, kept: Kept, tree: Any, once: Once
+) -> None:
     channel = "components/component[name=Ethernet1 transceiver]/transceiver/physical-channels/channel[index=1]/state"
     tree.drop(f"{channel}/input-power")
     tree.put(f"{channel}/input-power", -7.5)
 
-    _once(poller())
+    once(poller())
 
     assert [-7.5] == kept.lanes.filter(interface="Ethernet1/1", lane=2)["rx_power_dbm"].to_list()
