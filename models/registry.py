@@ -7,6 +7,7 @@ MLflow keeps is code of this project plus those files: no pickle is written or r
 import logging
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -53,7 +54,10 @@ class Registry:
     """
 
     def __init__(self, tracking_uri: str, artifact_root: Path, name: str = NAME) -> None:
-        import mlflow
+        os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # of two files
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "IProgress not found")  # tqdm, in a notebook without ipywidgets
+            import mlflow
 
         for noisy in ("mlflow", "alembic"):  # they tell of every table they create
             logging.getLogger(noisy).setLevel(logging.WARNING)
@@ -144,6 +148,18 @@ class Registry:
             ModelError: none is registered, or it does not fit this code.
         """
         return self.load(self.alias(CHAMPION) or "")
+
+    def ping(self) -> None:
+        """Do nothing where the store answers.
+
+        Raises:
+            ModelError: it does not.
+        """
+        try:
+            self._client.search_experiments(max_results=1)
+        except (self._mlflow.exceptions.MlflowException, OSError) as error:
+            msg = f"MLflow does not answer: {str(error).splitlines()[0]}"
+            raise ModelError(msg) from error
 
     def _scores(self) -> bool:
         """Whether there is a champion that this code can score with."""

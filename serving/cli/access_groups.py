@@ -11,8 +11,8 @@ __all__ = ["audit", "token"]
 
 _Scope = Literal["read", "operate", "admin", "ingest"]
 
-token = typer.Typer(help="API tokens: create, list, revoke.", no_args_is_help=True)
-audit = typer.Typer(help="The audit log: who changed what, when, and how it ended.", no_args_is_help=True)
+token = typer.Typer(help="Create, list and revoke API tokens.", no_args_is_help=True)
+audit = typer.Typer(help="Read the audit log: who changed what, when, and how it ended.", no_args_is_help=True)
 
 
 @token.command("create")

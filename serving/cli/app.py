@@ -12,6 +12,7 @@ from serving.cli.decision_group import decisions
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
 from serving.cli.outbox_groups import backup, deliver, outbox, restore
+from serving.cli.panels import DATA, EPILOG, KEEP, LEARN, SERVE, START
 
 if TYPE_CHECKING:
     from serving.scoring.compute import Compute
@@ -21,22 +22,10 @@ __all__ = ["app"]
 app = typer.Typer(
     name="forelight",
     help="Predicts which optical transceivers will fail, and how, about a day ahead.",
+    epilog=EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _group, _name in (
-    (alarms, "alarms"),
-    (model, "model"),
-    (lake, "lake"),
-    (token, "token"),
-    (audit, "audit"),
-    (decisions, "decisions"),
-    (outbox, "outbox"),
-):
-    app.add_typer(_group, name=_name)
-for _command in (deliver, backup, restore, agent):
-    app.command(_command.__name__)(_command)
 
 
 def _version(wanted: bool) -> None:
@@ -54,7 +43,7 @@ def main(
     """Predicts which optical transceivers will fail, and how, about a day ahead."""
 
 
-@app.command()
+@app.command(rich_help_panel=START)
 def demo(
     serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve the result until Ctrl-C.")] = True,
     port: Annotated[int, typer.Option(help="Port to serve at.")] = 8000,
@@ -65,7 +54,15 @@ def demo(
     command.run(serve=serve, port=port)
 
 
-@app.command()
+@app.command(rich_help_panel=START)
+def doctor(json: Json = False) -> None:
+    """Is everything there, and alive? A line for each part, with what to do next; 1 where something fails."""
+    from serving.cli import doctor as command
+
+    command.run(as_json=json)
+
+
+@app.command(rich_help_panel=DATA)
 def collect(
     config: Annotated[Path, typer.Option("-c", "--config", help="Targets and intervals.")] = Path("forelight.toml"),
     once: Annotated[bool, typer.Option("--once", help="One sweep, then exit.")] = False,
@@ -91,7 +88,7 @@ def collect(
     command.run(config, once=once, as_json=json)
 
 
-@app.command("import")
+@app.command("import", rich_help_panel=DATA)
 def import_export(  # noqa: PLR0913, PLR0917 - options of the command line
     paths: Annotated[
         list[Path],
@@ -128,7 +125,7 @@ def import_export(  # noqa: PLR0913, PLR0917 - options of the command line
     command.run(paths, said, import_records.Said(map_file, zone), as_json=json)
 
 
-@app.command("export")
+@app.command("export", rich_help_panel=DATA)
 def export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
     anonymise: Annotated[bool, typer.Option("--anonymise", help="Hide names by the operator's own key.")] = False,
@@ -157,7 +154,7 @@ def _compute(dask: str | None, memory: int | None) -> "Compute":
     return Compute(dask or Settings.from_env().dask_scheduler, memory)
 
 
-@app.command()
+@app.command(rich_help_panel=LEARN)
 def train(
     until: Time = None,
     name: Annotated[str, typer.Option(help="Registered model name.")] = "forelight",
@@ -174,7 +171,7 @@ def train(
     command.run(until=until, name=name, as_json=json, compute=_compute(dask, memory), tune=tune)
 
 
-@app.command()
+@app.command(rich_help_panel=LEARN)
 def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
     start: Annotated[datetime, typer.Option("--from", parser=utc_time, metavar="TIME", help="First time.")],
     end: Annotated[datetime, typer.Option("--to", parser=utc_time, metavar="TIME", help="Last time.")],
@@ -218,7 +215,7 @@ def backtest(  # noqa: PLR0913, PLR0917 - each is an option of the command
     )
 
 
-@app.command()
+@app.command(rich_help_panel=LEARN)
 def evaluate(
     alarms: Annotated[Path, typer.Option(help="CSV of alarms, anybody's.")],
     data: Annotated[Path | None, typer.Option(help="An operator's export; the lake where not given.")] = None,
@@ -236,7 +233,7 @@ def evaluate(
     command.run(alarms, data=data, start=start, end=end, as_json=json)
 
 
-@app.command()
+@app.command(rich_help_panel=LEARN)
 def labels(json: Json = False) -> None:
     """List every ticket with what was made of it, and why."""
     from serving.cli import labels as command
@@ -244,7 +241,7 @@ def labels(json: Json = False) -> None:
     command.run(as_json=json)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVE)
 def score(
     at: Time = None,
     metrics_textfile: Annotated[
@@ -260,7 +257,7 @@ def score(
     command.run(at=at, as_json=json, metrics_textfile=metrics_textfile, compute=_compute(dask, memory))
 
 
-@app.command()
+@app.command(rich_help_panel=SERVE)
 def serve(
     host: Annotated[str, typer.Option(help="Address to bind; loopback unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to bind.")] = 8000,
@@ -277,3 +274,17 @@ def serve(
     from serving.cli import serve as command
 
     command.run(host=host, port=port, tls=command.tls_files(tls_cert, tls_key), closed=closed, workers=workers)
+
+
+for _command, _panel in ((agent, DATA), (deliver, SERVE), (backup, KEEP), (restore, KEEP)):
+    app.command(_command.__name__, rich_help_panel=_panel)(_command)
+for _group, _name, _panel in (
+    (lake, "lake", DATA),
+    (model, "model", LEARN),
+    (alarms, "alarms", SERVE),
+    (decisions, "decisions", SERVE),
+    (outbox, "outbox", SERVE),
+    (token, "token", KEEP),
+    (audit, "audit", KEEP),
+):
+    app.add_typer(_group, name=_name, rich_help_panel=_panel)

@@ -14,7 +14,9 @@ _Class = Literal["fabric", "access"]
 _Kind = Literal["advice", "lease", "released", "drained", "undrained", "verified", "freed", "mode", "exclusion"]
 _Why = Annotated[str, typer.Option("--reason", help="Why.")]
 
-decisions = typer.Typer(help="Drains: what was decided, what is out, modes, exclusions, replay.", no_args_is_help=True)
+decisions = typer.Typer(
+    help="What drains were advised, granted and refused; modes, exclusions, replay.", no_args_is_help=True
+)
 
 
 @decisions.command("list")

@@ -11,9 +11,13 @@ __all__ = ["alarms", "lake", "model"]
 
 _Status = Literal["open", "acked", "suppressed", "cleared", "expired", "confirmed"]
 
-alarms = typer.Typer(help="Alarms: list, show, acknowledge, suppress, clear, export, prune.", no_args_is_help=True)
-model = typer.Typer(help="Models: list, promote, roll back, card, watch, shadow.", no_args_is_help=True)
-lake = typer.Typer(help="The lake: create, statistics, compaction, retention, check.", no_args_is_help=True)
+alarms = typer.Typer(help="Look at alarms; acknowledge, suppress, clear, export, prune them.", no_args_is_help=True)
+model = typer.Typer(
+    help="Registered models: list, compare and promote, roll back, watch them drift.", no_args_is_help=True
+)
+lake = typer.Typer(
+    help="The tables on disk: what they hold, compact, prune, check and mend them.", no_args_is_help=True
+)
 
 
 @alarms.command("list")

@@ -12,7 +12,9 @@ __all__ = ["backup", "deliver", "outbox", "restore"]
 _State = Literal["open", "dead", "waiting", "standing", "done", "dropped", "all"]
 _Names = Annotated[list[str] | None, typer.Argument(metavar="[DELIVERY]...", help="As `list` names them: oncall/17.")]
 
-outbox = typer.Typer(help="Deliveries to consumers: list, retry, drop, forget.", no_args_is_help=True)
+outbox = typer.Typer(
+    help="What waits for consumers, and what is dead: list, retry, drop, forget.", no_args_is_help=True
+)
 
 
 def deliver(
