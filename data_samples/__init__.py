@@ -4,11 +4,16 @@ Everything here is invented: no number that comes out of it says anything about 
 """
 
 import os
+from pathlib import Path
+from typing import Final
 
 from data_samples.config import FleetConfig, FleetSummary
 from data_samples.fleet import generate
 
-__all__ = ["FleetConfig", "FleetSummary", "generate"]
+__all__ = ["SAMPLE", "FleetConfig", "FleetSummary", "generate"]
+
+SAMPLE: Final = Path(__file__).with_name("sample")
+"""The small committed export: 24 links over 12 days."""
 
 # Read when grpc is loaded, by `data_samples.streams`: each stream that ends would be a line on stderr.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

@@ -8,7 +8,7 @@ from typing import Final
 from features.catalogue import CATALOGUE, FACTS, Fact, Feature
 from features.pipeline import LINK_FEATURES
 
-__all__ = ["describe"]
+__all__ = ["columns", "describe"]
 
 _RISK: Final = {1: "more", -1: "less", 0: "either"}
 
@@ -43,6 +43,15 @@ def _table(rows: list[tuple[str, int, str]]) -> str:
     lines = ["| column | risk with |" + (" meaning |" if told else ""), "|---|---|" + ("---|" if told else "")]
     lines += [f"| `{name}` | {_RISK[sign]} |" + (f" {text} |" if told else "") for name, sign, text in rows]
     return "\n".join(lines)
+
+
+def columns() -> list[tuple[str, int, str]]:
+    """Every column of `features.pipeline.FeaturePipeline` with its sign and meaning, in its order."""
+    own = [
+        (each.name, each.sign, FACTS[each.name][0] if isinstance(each, Fact) else _summary(each)) for each in CATALOGUE
+    ]
+    far = [(f"peer_{name}", sign, f"At the far end: {text}") for name, sign, text in own]
+    return [*own, *far, *((name, sign, text) for name, (sign, text) in LINK_FEATURES.items())]
 
 
 def describe() -> str:

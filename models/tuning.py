@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-import optuna
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
@@ -93,6 +92,8 @@ def search(
     Raises:
         ModelError: no split has failures on both sides.
     """
+    import optuna
+
     fails, weight = about_to_fail(data)
     known = weight > 0
     splits = [(a[known[a]], b[known[b]]) for a, b in forward_splits(data, seed)]

@@ -29,6 +29,7 @@ THIRD_PARTIES = {
     "serving": {
         *{"alembic", "fastapi", "numpy", "polars", "prometheus_client", "pydantic", "rich", "sqlalchemy", "starlette"},
         *{"scipy", "typer", "uvicorn"},
+        "pandas",  # what a notebook gets of the workbench
         *{"google", "grpc", "httpx2", "kubernetes", "urllib3"},  # consumers: serving/adapters
     },
     "data_samples": {"grpc", "gufo", "numpy", "polars", "pyarrow", "pygnmi", "rich"},
