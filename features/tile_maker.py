@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from features import counter_kernels, runs, tile_kernels, tile_tables
+from features import counter_kernels, one_lane, runs, tile_kernels, tile_tables
 from features.counter_kernels import tile_counter
 from features.fleet import polars_schema
+from features.one_lane import joined
 from features.runs import runs_of
 from features.tile_kernels import COLLECTED, FOUND, IMPORTED, STATS, any_late, hour_bounds, latest, tile_gauge
 from features.tile_tables import COUNTER_PARTS, COUNTERS, LANE_GAUGES, LANE_TILES, PORT_GAUGES, STATES, Gauge
@@ -133,7 +134,7 @@ def _newest_serials(rows: _Ordered) -> pl.Series:
 
 
 def _lane_tiles(names: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    rows = _in_order(names, numbers, (*_PORT, "lane"))
+    rows = _in_order(names, joined(names, numbers), (*_PORT, "lane"))
     return _tiles(rows, _gauges(rows, LANE_GAUGES, dark=("rx", "tx")))
 
 
@@ -188,7 +189,7 @@ def _versions(seen: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 def _fingerprint() -> int:
     """31 bits of a digest of every line of code that decides what a tile says."""
-    modules = (counter_kernels, runs, tile_kernels, tile_tables, sys.modules[__name__])
+    modules = (counter_kernels, one_lane, runs, tile_kernels, tile_tables, sys.modules[__name__])
     digest = hashlib.sha256("\n".join(inspect.getsource(module) for module in modules).encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 

@@ -1,7 +1,7 @@
 """Hour tiles of readings that are at hand as arrays, by the kernels that make those of the lake."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from features import kernels
 from features.counter_kernels import tile_counter
+from features.one_lane import lanes_joined
 from features.tile_kernels import FOUND, IMPORTED, tile_gauge
 from features.tile_maker import SAMPLE_COLUMNS
 from features.tile_tables import (
@@ -136,6 +137,8 @@ def hour_tiles(read: Readings, gauges: tuple[Gauge, ...]) -> HourTiles:
         nobody = np.zeros(0, np.int64)
         names = _PORT_NAMES if gauges is PORT_GAUGES else _LANE_NAMES
         return HourTiles(nobody, nobody, nobody, dict.fromkeys(names, np.zeros(0)))
+    if gauges is LANE_GAUGES:
+        read = replace(read, lane=lanes_joined(read.port, read.lane, read.time_us // _HOUR_US))
     read, begins, bounds = _in_order(read)
     marked = None if read.quality is None else (read.quality & int(Quality.GLITCH) != 0)
     marks = np.zeros(read.port.size, np.int8) if marked is None else np.where(marked, IMPORTED, 0).astype(np.int8)

@@ -28,6 +28,8 @@ FLAGS = ("oper_up", "admin_up", "rx_los", "tx_fault")
 NAMES: Sequence[PortName] = tuple(("default", f"leaf{k // 5}", f"Ethernet{k % 5}") for k in range(9))
 LINKED = ((0, 5), (1, 6), (2, 2), (3, 7), (3, 8), (4, 7))
 """A port linked to itself, and ports in two links, are among them."""
+LANES = ((1, 2, 3), (0, 1), (0, 1, 2))
+"""Also modules of one lane that has two numbers, and values of the whole module beside its lanes'."""
 MEDIA = ("400GBASE-DR4", "100GBASE-SR4", None)
 
 
@@ -60,7 +62,7 @@ def _samples(rng: np.random.Generator, table: Table) -> pl.DataFrame:
     names += [] if table is LANE_SAMPLES else [*FLAGS, *COUNTERS.values()]
     frames = []
     for port, name in enumerate(NAMES):
-        for lane in range(1, 4) if table is LANE_SAMPLES else (0,):
+        for lane in LANES[port % 3] if table is LANE_SAMPLES else (0,):
             time, schema = _times(rng, port), polars_schema(table)
             columns: dict[str, Any] = dict(zip(PORT, name, strict=True))
             columns |= {"source": "file", "quality": rng.integers(0, 4, time.size), "port": port, "lane": lane}

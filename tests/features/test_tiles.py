@@ -66,6 +66,30 @@ def test_no_samples_make_no_tiles(table: Any) -> None:
     assert polars_schema(table) == tile_day(polars_schema(source).to_frame(), table).schema
 
 
+def test_a_module_of_one_lane_is_one_series_whichever_number_its_sources_give_it(lane_rows: Rows) -> None:
+    """SNMP and ethtool tell an SFP's values as the module's (lane 0), SONiC and OpenConfig as those of lane 1."""
+    times = [DAY, DAY + MINUTE, DAY + timedelta(hours=1)]
+    rows = [
+        lane_rows([time], lane=lane, rx_power_dbm=rx)
+        for time, lane, rx in zip(times, (0, 1, 0), (-2.0, -3.0, -4.0), strict=True)
+    ]
+
+    tiles = tile_day(pl.concat(rows), LANE_TILES)
+
+    assert [(1, 2, -2.5), (1, 1, -4.0)] == tiles.sort("hour").select("lane", "rows", "rx_mean").rows()
+
+
+def test_a_value_of_the_whole_module_beside_its_lanes_stays_lane_0(lane_rows: Rows) -> None:
+    """A sum over four lanes is not the first one's power; another port's lanes say nothing of this one."""
+    rows = [lane_rows([DAY], lane=lane, tx_power_dbm=float(lane)) for lane in (0, 1, 2)]
+    rows.append(lane_rows([DAY], interface="Ethernet9", lane=0, tx_power_dbm=9.0))
+
+    tiles = tile_day(pl.concat(rows), LANE_TILES)
+
+    assert [0.0, 1.0, 2.0, 9.0] == tiles.sort("tx_mean")["tx_mean"].to_list()
+    assert [0, 1, 2, 1] == tiles.sort("tx_mean")["lane"].to_list()
+
+
 def test_a_lane_tile_counts_darkness_and_takes_levels_from_the_rest(lane_rows: Rows, quarters: Quarters) -> None:
     rows = lane_rows(quarters(DAY, 4), rx_power_dbm=[-40.0, -2.0, -2.5, None], tx_power_dbm=-1.0, serial="S1")
 
