@@ -56,6 +56,8 @@ done = function(summary, latency)
     e.status + e.read + e.write + e.connect + e.timeout))
 end
 """
+_DELAY = "delay = function() return math.floor(0.5 - math.log(1 - math.random()) * {ms:.3f}) end"
+"""Callers come by themselves, as in life: with one and the same pause they would come all at the same moment."""
 PATHS = {
     "GET /v1/alarms/{id}": f'"GET", string.format("/v1/alarms/alarm-%05d", i % {ALARMS})',
     "GET /v1/transceivers/…": '"GET", string.format("/v1/transceivers/leaf%04d/Ethernet%d", '
@@ -171,7 +173,7 @@ class _Service:
     ) -> dict[str, float]:
         """What wrk saw."""
         connections = callers if per_s is None else 40
-        wait = "" if per_s is None else f"delay = function() return {connections / per_s * 1000:.0f} end"
+        wait = "" if per_s is None else _DELAY.format(ms=connections / per_s * 1000)
         with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
             script.write(_LUA.format(token=self.token, request=request, delay=wait, setup=setup))
             script.flush()
@@ -218,7 +220,6 @@ def main(seconds: int) -> None:
         token = _fill(settings, now)
         with _serving(settings, token) as service:
             for name, request in PATHS.items():
-                service.load(request, 2 * seconds)  # what is kept in memory is there then
                 service.measure(name, request, seconds)
                 service.measure(f"{name} at {HALF_PER_S}/s", request, seconds, per_s=HALF_PER_S)
             for count in (1, 1000):

@@ -27,6 +27,7 @@ from serving.drains.desk import Desk
 from serving.drains.sight import LatestSight
 from serving.drains.store import DrainStore
 from serving.errors import ProblemError
+from serving.hot import HotMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, InflateMiddleware, SecurityHeadersMiddleware
 from serving.routes import alarms, health, links, outcomes, samples, score, transceivers
@@ -119,6 +120,7 @@ def _add_middleware(app: FastAPI) -> None:
     app.add_middleware(InflateMiddleware, limits={"/v1/samples": _SAMPLES_BYTES})
     larger = {"/v1/score": _SCORE_BYTES, "/v1/samples": _SAMPLES_BYTES}
     app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger=larger)
+    app.add_middleware(HotMiddleware, services=services, lanes=(alarms.LANE, transceivers.LANE))
     app.add_middleware(CallerMiddleware, book=services.book, per_s=services.settings.rate_per_s)
     app.add_middleware(AuditMiddleware, log=AuditLog(services.store.engine), clock=services.clock)
     app.add_middleware(SecurityHeadersMiddleware)

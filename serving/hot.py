@@ -1,18 +1,18 @@
 """Answers from memory, for what automation asks thousands of times a second.
 
-A hot route looks first whether the answer can be told from the snapshot in memory, which is a second old at most; then
-it is bytes that are there already, and neither the database nor the framework's machinery is asked. Whatever is not
+What can be told from the snapshot in memory, which is a second old at most, is answered before a route is looked for:
+bytes that are there already mostly, and neither the database nor the framework's machinery is asked. Whatever is not
 plain (a parameter, a condition, a caller who is not known, an alarm that has ended) goes the usual way.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.access.auth import Caller
+from serving.access.tokens import Scope as Access
 from serving.alarms import ScoreRun
 from serving.errors import ProblemError
 from serving.snapshot import Snapshot
@@ -20,15 +20,13 @@ from serving.snapshot import Snapshot
 if TYPE_CHECKING:
     from serving.deps import Services
 
-__all__ = ["Answers", "Kept", "hot_route", "telling"]
+__all__ = ["Answers", "HotMiddleware", "Kept", "Lane", "Told", "telling"]
 
 _MOST: Final = 150_000
 """Answers kept: a thousand bytes each."""
 _OLDEST_S: Final = 5.0
 """A snapshot that could not be compared with the store for longer is not told as what is so now."""
-
-Tell = Callable[["Services", Snapshot, ScoreRun, Request], Response | None]
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_JSON: Final = (b"content-type", b"application/json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +67,84 @@ def telling(run: ScoreRun) -> tuple[object, ...]:
     return run.at, run.model_version
 
 
-def hot_route(tell: Tell) -> type[APIRoute]:
-    """A class of routes that ask `tell` first; where it says nothing, the route itself answers."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer's body, and the headers that it has beside those of every answer."""
 
-    class HotRoute(APIRoute):
-        def get_route_handler(self) -> Handler:
-            usual = super().get_route_handler()
-
-            async def handler(request: Request) -> Response:
-                return await _told(tell, request) or await usual(request)
-
-            return handler
-
-    return HotRoute
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-async def _told(tell: Tell, request: Request) -> Response | None:
-    scope = request.scope
-    services: Services = scope["app"].state.services
-    if scope["query_string"] or not (services.open_reads or isinstance(scope["state"].get("caller"), Caller)):
+Tell = Callable[["Services", Snapshot, ScoreRun, str], Told | None]
+"""What the snapshot says under the end of a path; None where the route is to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A route that may be answered from memory.
+
+    Attributes:
+        path: the route's; requests are counted under it.
+        tell: given what its parameters stand for, as one text.
+    """
+
+    path: str
+    tell: Tell
+
+    @property
+    def prefix(self) -> str:
+        """What all its paths begin with."""
+        return self.path[: self.path.index("{")]
+
+
+class HotMiddleware:
+    """Answers from memory what can be, before the framework looks for a route.
+
+    Args:
+        app: answers everything else.
+        services: the application's.
+        lanes: no prefix of one begins another's.
+    """
+
+    def __init__(self, app: ASGIApp, services: "Services", lanes: Sequence[Lane]) -> None:
+        self.app = app
+        self.services = services
+        self.lanes = [(lane.prefix, len(lane.prefix), lane) for lane in lanes]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        told = await self._told(scope) if scope["type"] == "http" and _is_plain(scope) else None
+        if told is None:
+            await self.app(scope, receive, send)
+            return
+        length = (b"content-length", b"%d" % len(told.body))
+        headers = [length, _JSON, *told.headers, (b"age", b"%d" % self.services.scores.age_s)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": told.body})
+
+    async def _told(self, scope: Scope) -> Told | None:
+        path: str = scope["path"]
+        for prefix, length, lane in self.lanes:
+            if path.startswith(prefix):
+                found = await self._from_memory(scope, lane, path[length:])
+                if found is not None:
+                    scope["route"] = lane
+                return found
         return None
-    try:
-        snapshot = await services.scores.get()
-        run = services.fresh(snapshot.run)
-    except ProblemError:
-        return None  # the usual way says why
-    age_s = services.scores.age_s
-    if age_s > _OLDEST_S:
-        return None
-    answer = tell(services, snapshot, run, request)
-    if answer is not None:
-        answer.raw_headers.append((b"age", b"%d" % age_s))
-    return answer
+
+    async def _from_memory(self, scope: Scope, lane: Lane, asked: str) -> Told | None:
+        services, caller = self.services, scope["state"].get("caller")
+        if not (services.open_reads or (isinstance(caller, Caller) and caller.scope.allows(Access.READ))):
+            return None
+        try:
+            snapshot = await services.scores.get()
+            run = services.fresh(snapshot.run)
+        except ProblemError:
+            return None  # the usual way says why
+        return None if services.scores.age_s > _OLDEST_S else lane.tell(services, snapshot, run, asked)
+
+
+def _is_plain(scope: Scope) -> bool:
+    """A read without parameters and conditions, of an application that is not mounted below another."""
+    asks = scope["method"] == "GET" and not scope["query_string"] and not scope.get("root_path")
+    return asks and all(name != b"if-none-match" for name, _ in scope["headers"])

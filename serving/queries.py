@@ -2,13 +2,13 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import AwareDatetime, StringConstraints, TypeAdapter
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from ingest.schema import FailureType
 from serving.alarms import STANDING, AlarmRecord, Event, Level, ScoreRun, Status
@@ -20,6 +20,7 @@ __all__ = ["AlarmFilter", "Page", "Story"]
 RUN_FIELDS: Final = tuple(field.name for field in fields(ScoreRun))
 _ALARM_FIELDS: Final = tuple(field.name for field in fields(AlarmRecord))
 _Position: Final = TypeAdapter(tuple[AwareDatetime, Annotated[str, StringConstraints(pattern=r"^[^\x00]+$")]])
+_CHUNK: Final = 500  # values in one IN (...): well below SQLite's limit of variables
 _ALARM = [alarms.c[name] for name in _ALARM_FIELDS]
 
 
@@ -92,6 +93,32 @@ def events(connection: Connection, alarm_id: str) -> tuple[Event, ...]:
     """An alarm's life in order."""
     query = select(alarm_events).where(alarm_events.c.alarm_id == alarm_id).order_by(alarm_events.c.event_id)
     return tuple(_event(found) for found in connection.execute(query).mappings())
+
+
+def some(connection: Connection, alarm_ids: Sequence[str]) -> tuple[AlarmRecord, ...]:
+    """Alarms by their identifiers, those that there are."""
+    found: list[AlarmRecord] = []
+    for start in range(0, len(alarm_ids), _CHUNK):
+        query = select(*_ALARM).where(alarms.c.alarm_id.in_(alarm_ids[start : start + _CHUNK]))
+        found += [_record(row) for row in connection.execute(query).mappings()]
+    return tuple(found)
+
+
+def events_after(connection: Connection, event_id: int) -> dict[str, tuple[Event, ...]]:
+    """Steps that came later, by alarm and in order."""
+    return _by_alarm(connection, select(alarm_events).where(alarm_events.c.event_id > event_id))
+
+
+def standing_events(connection: Connection) -> dict[str, tuple[Event, ...]]:
+    """The lives of the alarms that hold."""
+    return _by_alarm(connection, select(alarm_events).join(alarms).where(is_standing()))
+
+
+def _by_alarm(connection: Connection, query: Select[Any]) -> dict[str, tuple[Event, ...]]:
+    found: dict[str, list[Event]] = {}
+    for row in connection.execute(query.order_by(alarm_events.c.event_id)).mappings():
+        found.setdefault(row["alarm_id"], []).append(_event(row))
+    return {alarm_id: tuple(life) for alarm_id, life in found.items()}
 
 
 def page(connection: Connection, where: AlarmFilter, *, cursor: str | None, limit: int) -> Page:

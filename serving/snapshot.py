@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -17,8 +17,9 @@ import polars as pl
 
 from ingest.lake import Lake
 from ingest.schema import MODULES, SCORES
-from serving.alarms import AlarmRecord, ScoreRun
+from serving.alarms import AlarmRecord, Event, ScoreRun
 from serving.errors import ProblemError, ScoresUnavailableError
+from serving.lives import Lives
 from serving.store import AlarmStore
 
 __all__ = ["LatestScores", "ScoreTable", "Snapshot", "by_end"]
@@ -54,6 +55,7 @@ class Snapshot:
         alarms: the standing alarm at either end of a link, by (site, device, interface).
         standing: the standing alarms by their identifiers.
         servers: (site, device) whose modules have the role ``nic``.
+        events: the lives of the standing alarms.
     """
 
     version: tuple[int, int]
@@ -62,6 +64,7 @@ class Snapshot:
     alarms: Mapping[Key, AlarmRecord]
     standing: Mapping[str, AlarmRecord]
     servers: frozenset[tuple[str, str]]
+    events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict)
 
 
 class LatestScores:
@@ -128,16 +131,13 @@ class LatestScores:
         return found
 
     def _load(self, last: Snapshot | None) -> Snapshot:
-        version = self._store.version()
-        if last is not None and last.version == version:
+        known = Lives() if last is None else Lives(last.version, last.run, last.standing, last.events)
+        now = self._store.lives(known)
+        if last is not None and now is known:
             return last
-        run = self._store.latest_run()
-        standing = {alarm.alarm_id: alarm for alarm in self._store.open_alarms()}
-        alarms = by_end(standing.values())
-        if last is not None and last.run == run:
-            return Snapshot(version, run, last.scores, alarms, standing, last.servers)
-        scores, servers = self._read(run)
-        return Snapshot(version, run, scores, alarms, standing, servers)
+        scores, servers = self._read(now.run) if last is None or last.run != now.run else (last.scores, last.servers)
+        alarms = by_end(now.records.values())
+        return Snapshot(now.version, now.run, scores, alarms, now.records, servers, now.events)
 
     def _read(self, run: ScoreRun | None) -> tuple[ScoreTable, frozenset[tuple[str, str]]]:
         """The run's scores and the servers from the lake; empty before the first run."""

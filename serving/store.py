@@ -18,6 +18,7 @@ from serving.alarms import AlarmRecord, Applied, Clear, Event, ScoreRun, Status,
 from serving.changes import Change
 from serving.database import make_engine, reading, writing
 from serving.errors import RunOrderError
+from serving.lives import Lives, read_lives
 from serving.queries import AlarmFilter, Page, Story
 from serving.tables import runs
 
@@ -177,6 +178,11 @@ class AlarmStore:
         """Standing alarms by (level, failure type, status)."""
         with reading(self._engine) as connection:
             return queries.standing_counts(connection)
+
+    def lives(self, last: Lives) -> Lives:
+        """The standing alarms with their lives, all as of one moment; `last` itself where nothing is new since."""
+        with reading(self._engine) as connection:
+            return read_lives(connection, last)
 
     def version(self) -> tuple[int, int]:
         """Grows with each run and each event: whoever caches the store compares it."""

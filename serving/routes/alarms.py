@@ -13,31 +13,18 @@ from serving.access.idempotency import Answer, KeyHeader, Request
 from serving.alarms import STANDING, AlarmRecord, ScoreRun, Status
 from serving.deps import CallerDep, Services, ServicesDep, no_query, once, operator, reader
 from serving.errors import NodeNotFoundError, NoScoresError, ProblemError
-from serving.hot import Kept, hot_route, telling
+from serving.hot import Kept, Lane, Told, telling
+from serving.queries import Story
 from serving.snapshot import Snapshot
 from serving.steps import Step, take
 from serving.wire.alarms import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Reason, Suppression
 from serving.wire.base import Name
 from serving.wire.problems import problem_responses
 
-__all__ = ["router"]
-
-
-def _told(services: Services, snapshot: Snapshot, run: ScoreRun, request: HttpRequest) -> Response | None:
-    """A standing alarm that was told before and has not changed since."""
-    alarm_id = request.scope["path_params"]["alarm_id"]
-    record = snapshot.standing.get(alarm_id)
-    if record is None or "if-none-match" in request.headers:
-        return None
-    kept = services.answers.get(alarm_id, (record.revision, *telling(run)))
-    if kept is None:
-        return None
-    headers = {"ETag": kept.etag, "Cache-Control": "no-cache"}
-    return Response(kept.body, media_type="application/json", headers=headers)
+__all__ = ["LANE", "router"]
 
 
 router = APIRouter(tags=["alarms"])
-_hot = APIRouter(tags=["alarms"], route_class=hot_route(_told))
 _Id = Annotated[Name, Path(description="Identifier of the alarm.")]
 _IfMatch = Annotated[
     str | None,
@@ -45,6 +32,7 @@ _IfMatch = Annotated[
 ]
 _READ: Final = [Depends(reader)]
 _CHANGE: Final = [Depends(operator), Depends(no_query)]
+_RECHECK: Final = (b"cache-control", b"no-cache")
 _REFUSALS: Final = problem_responses(401, 403, 404, 409, 412, 422, 429, 503)
 
 
@@ -74,8 +62,26 @@ async def list_alarms(query: Annotated[AlarmQuery, Query()], services: ServicesD
     )
 
 
-@_hot.get(
-    "/v1/alarms/{alarm_id:path}",
+def _told(services: Services, snapshot: Snapshot, run: ScoreRun, alarm_id: str) -> Told | None:
+    """A standing alarm, as it was told before or made of what is in memory."""
+    record = snapshot.standing.get(alarm_id)
+    if record is None:
+        return None
+    of = (record.revision, *telling(run))
+    kept = services.answers.get(alarm_id, of)
+    if kept is None:
+        story = Story(record, snapshot.events[alarm_id], run)
+        body, etag = _answer(services, story, run, snapshot.servers)
+        kept = Kept(of, body, etag)
+        services.answers.keep(alarm_id, kept)
+    return Told(kept.body, ((b"etag", kept.etag.encode()), _RECHECK))
+
+
+LANE: Final = Lane("/v1/alarms/{alarm_id:path}", _told)
+
+
+@router.get(
+    LANE.path,
     dependencies=[*_READ, Depends(no_query)],
     response_model=AlarmAnswer,
     responses=problem_responses(401, 404, 422, 429, 503) | {304: {"description": "The alarm is as it was."}},
@@ -88,17 +94,19 @@ async def get_alarm(
     """One alarm with its life: what to ask again just before draining."""
     found = await run_in_threadpool(services.store.story, alarm_id)
     run = services.fresh(found.run) if found.record.status in STANDING else _some(found.run)
-    servers, known_of = await _seen(services)
-    alarm = services.alarm(found.record, servers)
-    headers = {"ETag": _etag(found.record, alarm, run), "Cache-Control": "no-cache"}
-    if _matches(if_none_match, headers["ETag"]):
+    body, etag = _answer(services, found, run, await _servers(services))
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    if _matches(if_none_match, etag):
         return Response(status_code=304, headers=headers)
-    events = [AlarmEvent.of(event) for event in found.events]
-    answer = AlarmAnswer(scored_at=run.at, model_version=run.model_version, alarm=alarm, events=events)
-    body = answer.model_dump_json().encode()
-    if known_of == run:
-        services.answers.keep(alarm_id, Kept((found.record.revision, *telling(run)), body, headers["ETag"]))
     return Response(body, media_type="application/json", headers=headers)
+
+
+def _answer(services: Services, story: Story, run: ScoreRun, servers: frozenset[tuple[str, str]]) -> tuple[bytes, str]:
+    """The body, and its tag."""
+    alarm = services.alarm(story.record, servers)
+    events = [AlarmEvent.of(event) for event in story.events]
+    answer = AlarmAnswer(scored_at=run.at, model_version=run.model_version, alarm=alarm, events=events)
+    return answer.model_dump_json().encode(), _etag(story.record, alarm, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +186,10 @@ def _some(run: ScoreRun | None) -> ScoreRun:
 
 async def _servers(services: Services) -> frozenset[tuple[str, str]]:
     """Devices that are servers; none where the lake cannot say, for a guess would drain the wrong one."""
-    return (await _seen(services))[0]
-
-
-async def _seen(services: Services) -> tuple[frozenset[tuple[str, str]], ScoreRun | None]:
-    """The servers, and beside which run they were read; none where there is no snapshot."""
     try:
-        snapshot = await services.scores.get()
+        return (await services.scores.get()).servers
     except ProblemError:
-        return frozenset(), None
-    return snapshot.servers, snapshot.run
+        return frozenset()
 
 
 def _etag(record: AlarmRecord, alarm: Alarm, run: ScoreRun | None) -> str:
@@ -199,6 +201,3 @@ def _etag(record: AlarmRecord, alarm: Alarm, run: ScoreRun | None) -> str:
 def _matches(if_none_match: str | None, etag: str) -> bool:
     asked = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
     return "*" in asked or etag in asked
-
-
-router.include_router(_hot)

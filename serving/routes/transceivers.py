@@ -5,7 +5,7 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query
 from fastapi.concurrency import run_in_threadpool
 
 from ingest.schema import FailureType
@@ -13,7 +13,7 @@ from models.actions import expected_cost_h, ranked
 from serving.alarms import AlarmRecord, ScoreRun
 from serving.deps import FreshSnapshotDep, Services, ServicesDep, once, reader
 from serving.errors import TransceiverNotFoundError
-from serving.hot import Kept, hot_route, telling
+from serving.hot import Kept, Lane, Told, telling
 from serving.series import read_series
 from serving.snapshot import Snapshot
 from serving.wire.alarms import SiteQuery
@@ -21,7 +21,7 @@ from serving.wire.base import Name
 from serving.wire.problems import problem_responses
 from serving.wire.transceivers import ActionStep, SeriesQuery, Transceiver, TransceiverAlarm, TransceiverSeries
 
-__all__ = ["router"]
+__all__ = ["LANE", "router"]
 
 _RISK: Final = "risk_"
 _SAME: Final = (
@@ -41,11 +41,11 @@ _SAME: Final = (
 _AGE: Final = '"data_age_s":'
 
 
-def _told(services: Services, snapshot: Snapshot, run: ScoreRun, request: Request) -> Response | None:
+def _told(services: Services, snapshot: Snapshot, run: ScoreRun, asked: str) -> Told | None:
     """A module of the snapshot; of what was told before, the age of the data alone is new."""
-    names = request.scope["path_params"]
-    key = ("default", names["device"], names["interface"])
-    if key not in snapshot.scores.index:
+    device, _, interface = asked.partition("/")
+    key = ("default", device, interface)
+    if key not in snapshot.scores.index or interface.endswith(_SERIES):
         return None
     alarm, now = snapshot.alarms.get(key), services.clock()
     of = (*telling(run), None if alarm is None else (alarm.alarm_id, alarm.revision))
@@ -56,16 +56,17 @@ def _told(services: Services, snapshot: Snapshot, run: ScoreRun, request: Reques
         kept = Kept(of, whole[: whole.rindex(_AGE) + len(_AGE)].encode(), age_then_s=score["data_age_s"])
         services.answers.keep(key, kept)
     age = json.dumps(_age_now_s(kept.age_then_s, run, now))
-    return Response(kept.body + age.encode() + b"}", media_type="application/json")
+    return Told(kept.body + age.encode() + b"}")
 
 
-_latest = APIRouter(tags=["transceivers"], route_class=hot_route(_told))
-_series = APIRouter(tags=["transceivers"])
+router = APIRouter(tags=["transceivers"])
+LANE: Final = Lane("/v1/transceivers/{device}/{interface:path}", _told)
+_SERIES: Final = "/series"
 _READERS: Final = asyncio.Semaphore(2)  # of the lake at once: each may read a day's readings of a device
 
 
-@_series.get(
-    "/v1/transceivers/{device}/{interface:path}/series",
+@router.get(
+    LANE.path + _SERIES,  # its path would be an interface's otherwise
     dependencies=[Depends(reader), once("columns")],
     responses=problem_responses(401, 422, 429, 503),
 )
@@ -82,8 +83,8 @@ async def get_series(
     return TransceiverSeries.of(port, span, found)
 
 
-@_latest.get(
-    "/v1/transceivers/{device}/{interface:path}",
+@router.get(
+    LANE.path,
     dependencies=[Depends(reader), once()],
     responses=problem_responses(401, 404, 422, 429, 503),
 )
@@ -135,8 +136,3 @@ def _alarm(alarm: AlarmRecord) -> TransceiverAlarm:
         interface=alarm.interface,
         raised_at=alarm.raised_at,
     )
-
-
-router = APIRouter()
-router.include_router(_series)  # its path would be an interface's otherwise
-router.include_router(_latest)
