@@ -66,6 +66,9 @@ class Installations:
                 "part_number": module.part_number,
                 "firmware": module.firmware,
                 "media": module.media,
+                "form_factor": module.form_factor,
+                "speed_gbps": module.speed_gbps,
+                "fec_mode": module.fec_mode,
                 **decoded.map.limits.get(interface, {}),
             }
             if before and module.serial in {None, before.get("serial")}:

@@ -47,6 +47,9 @@ class Inventory:
     part_number: str | None = None
     firmware: str | None = None
     media: str | None = None
+    form_factor: str | None = None
+    speed_gbps: float | None = None
+    fec_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from ingest.decode.entity import Entities, Inventory
 from ingest.decode.interfaces import Interfaces, text_of
@@ -74,7 +74,7 @@ def table_slots(cells: Mapping[str, Column], table: PlainTable, entities: Entiti
         if not name:  # neither the table nor IF-MIB tells it
             continue
         found.if_index[name] = if_index
-        told = {key: None if text.casefold() in _BLANK else text for key, text in texts.items()}
+        told: dict[str, Any] = {key: None if text.casefold() in _BLANK else text for key, text in texts.items()}
         if any(told.values()):
             found.inventory[name] = Inventory(**told)
         if told.get("serial"):

@@ -83,6 +83,7 @@ _MODULE: Final = {
 }
 _CODES: Final = re.compile(r"\{.*\}")
 _APPLICATION: Final = re.compile(r"(\d{1,2}): \{[^{}]*?'module_media_interface_id': '([^']+)'")
+_ADVERTISED: Final = re.compile(r"Host Assign \([^()]*\) - (.+?) - Media Assign")
 _LONGEST: Final = 20_000  # characters of an advertisement
 _MEGABITS: Final = 1000.0
 
@@ -122,6 +123,8 @@ def _other(reading: Reading, key: str, value: object) -> None:
         reading.say("speed_gbps", speed / _MEGABITS)
     elif key == "flap_count":
         reading.count("link_flaps", _count(value))
+    elif key == "advertised" and (found := _ADVERTISED.search(str(value)[:_LONGEST])):
+        reading.say("media", found[1])
     elif key in ("specification_compliance", "application_advertisement"):
         reading.say("media", _media(str(value)[:_LONGEST]))
 

@@ -22,6 +22,8 @@ _KEYS: Final = {
     "vendor name": "manufacturer",
     "vendor pn": "model",
     "active firmware": "active_firmware",
+    "active firmware version": "active_firmware",
+    "application advertisement": "advertised",
     "identifier": "type",
     "rxpower": "rx1power",  # a module of one lane
     "txpower": "tx1power",

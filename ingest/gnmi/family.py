@@ -9,13 +9,10 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Literal
-
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Any, Final
 
 from ingest.errors import ProfileError
+from ingest.gnmi.path_files import PathFile, Stream, path_files
 from ingest.gnmi.values import Value
 
 __all__ = ["Element", "Family", "Found", "Node", "Stream", "families", "load_family"]
@@ -23,7 +20,6 @@ __all__ = ["Element", "Family", "Found", "Node", "Stream", "families", "load_fam
 Element = tuple[str, Mapping[str, str]]
 """One element of a path: its name and its keys."""
 
-_FOLDER: Final = Path(__file__).parent / "paths"
 _ONE: Final = re.compile(r"([^\[{]+)(?:\[([^=\]]+)=([^\]]+)\])?")
 _KEY: Final = re.compile(r"[={](place|lane|severity|neighbour)(?=[\]}])")
 _DATABASE: Final = re.compile(r"[A-Z]+_DB|localhost|asic\d+")
@@ -41,38 +37,6 @@ _SUBS: Final = ("lane", "bin", "neighbour", "name")
 _DEEPEST: Final = 32
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Stream(_Strict):
-    """What one subscription asks for.
-
-    Attributes:
-        target: of the prefix, where a device keeps several databases.
-        sample: paths that are read at every interval.
-        on_change: paths that are sent when they change.
-    """
-
-    target: str = ""
-    sample: tuple[str, ...] = ()
-    on_change: tuple[str, ...] = ()
-
-
-class _Leaves(_Strict):
-    at: str
-    of: Literal["component", "interface", "device"] | None = None
-    fields: dict[str, str]
-
-
-class _File(_Strict):
-    family: str
-    models: tuple[str, ...]
-    first_lane: Literal[0, 1] | None = None  # as the device counts; told by its channels where not given
-    streams: tuple[Stream, ...]
-    leaves: tuple[_Leaves, ...]
-
-
 @dataclass(slots=True)
 class Node:
     """A name in the tree.
@@ -86,8 +50,10 @@ class Node:
         bound: variables that the leaf's own name says.
         needs: variables that a leaf means nothing without.
         source: the leaf as the file writes it.
+        name: its own; a value may be wrapped in it.
     """
 
+    name: str = ""
     below: "dict[str, Node]" = field(default_factory=dict)
     any: "tuple[str, Node] | None" = None
     keys: dict[str, str] = field(default_factory=dict)
@@ -104,7 +70,7 @@ class Found:
 
     Attributes:
         column: of a table, or a fact's name.
-        of: component, interface or device: what `place` names.
+        of: component, interface, logical channel or device: what `place` names.
         place: the component's or the port's name as the device has it; "" for the device.
         sub: lane, bin or neighbour; "" where there is none.
         source: the leaf as the file writes it: two leaves of a device may say the same.
@@ -118,7 +84,7 @@ class Found:
 
 
 class Family:
-    """The tree of one file.
+    """The tree of one file, and of those that are parts of it.
 
     Attributes:
         name: of the file.
@@ -127,10 +93,12 @@ class Family:
         streams: what to subscribe to.
     """
 
-    def __init__(self, told: _File) -> None:
-        self.name, self.models, self.first_lane, self.streams = told.family, told.models, told.first_lane, told.streams
+    def __init__(self, told: PathFile, parts: Iterable[PathFile] = ()) -> None:
+        self.name, self.models, self.first_lane = told.family, told.models, told.first_lane
+        files = [told, *parts]
+        self.streams = tuple(stream for file in files for stream in file.asked)
         self._root = Node()
-        for leaves in told.leaves:
+        for leaves in (leaves for file in files for leaves in file.leaves):
             for name, column in leaves.fields.items():
                 self._plant(
                     f"{leaves.at}/{name}",
@@ -164,6 +132,7 @@ class Family:
         self, node: Node, bound: Mapping[str, str], value: Value, depth: int = 0
     ) -> Iterator[tuple[Found | None, Value]]:
         """Leaves of a value at a node: the node itself, or a tree of JSON below it."""
+        node, value = self._unwrapped(node, value)
         if node.column is not None and not (node.below and isinstance(value, dict)):
             if value is not None:
                 yield _found(node, bound), value
@@ -178,6 +147,17 @@ class Family:
             for entry in value:
                 if isinstance(entry, dict):
                     yield from self.below(node, bound, entry, depth + 1)
+
+    def _unwrapped(self, node: Node, value: Value) -> tuple[Node, Value]:
+        """What lies in an object of the node's own name, or in one that begins at the root (SONiC's translib)."""
+        if isinstance(value, dict) and len(value) == 1 and node.any is None:
+            full, inner = next(iter(value.items()))
+            name = full.rpartition(":")[2]
+            if name not in node.below and name == node.name:
+                return node, inner
+            if name not in node.below and name in self._root.below:
+                return self._root.below[name], inner
+        return node, value
 
     def columns(self, node: Node) -> set[tuple[str, str]]:
         """What is at a node and below it: columns, and what their places are."""
@@ -205,7 +185,7 @@ def _grown(node: Node, part: str) -> Node:
         return node.any[1]
     match = _ONE.fullmatch(part)
     assert match is not None, part  # noqa: S101 - our own files
-    child = node.below.setdefault(match[1], Node())
+    child = node.below.setdefault(match[1], Node(match[1]))
     if match[2]:
         child.keys[match[2]] = match[3]
     return child
@@ -252,8 +232,8 @@ def _levels(column: str) -> list[str]:
 
 
 def families() -> list[str]:
-    """Names of the files there are."""
-    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+    """Names of the families there are."""
+    return sorted(name for name, told in path_files().items() if told.part_of is None)
 
 
 @functools.cache
@@ -263,12 +243,8 @@ def load_family(name: str) -> Family:
     Raises:
         ProfileError: there is none of this name, or it says what it may not.
     """
-    path = _FOLDER / f"{name}.yaml"
-    try:
-        return Family(_File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))))
-    except FileNotFoundError:
+    files = path_files()
+    if name not in families():
         msg = f"no gNMI paths for {name!r}; there are {', '.join(families())}"
-        raise ProfileError(msg) from None
-    except (ValidationError, yaml.YAMLError) as error:
-        msg = f"{path.name}: {error}"
-        raise ProfileError(msg) from None
+        raise ProfileError(msg)
+    return Family(files[name], [part for _, part in sorted(files.items()) if part.part_of == name])

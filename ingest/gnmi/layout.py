@@ -1,5 +1,6 @@
 """Where each leaf of a device belongs: its port, its lane, its place in the grids that polls of any kind become."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from ingest.decode.slots import COUNTERS, QUANTITIES, Slot
 from ingest.gnmi.family import Family
 from ingest.gnmi.leaves import Kind, Leaf
 from ingest.gnmi.places import Facts, Places
-from ingest.gnmi.values import number_of
+from ingest.gnmi.values import Value, number_of, text_of
 from ingest.schema import LIMITS
 
 __all__ = ["BINS", "Layout", "has_module"]
@@ -19,6 +20,7 @@ BINS: Final = 16
 _MOST_LANES: Final = 64
 _MODULE: Final = frozenset({"serial", "vendor", "part_number", "present", "media", "form_factor", *LIMITS})
 _LIMITED: Final = ("rx_power_dbm", "tx_power_dbm", "tx_bias_ma", "temperature_c", "voltage_v")
+_COHERENT: Final = "/optical-channel/"
 _ABSENT: Final = ("NOT_PRESENT", "ABSENT")
 
 
@@ -43,7 +45,8 @@ class Layout:
         self._facts, leaves = facts, list(leaves)
         modules = {_place(leaf) for leaf in leaves if _of_module(leaf)} | _told_modules(facts)
         ports = {leaf.found.place for leaf in leaves if leaf.found.of == "interface"}
-        self.places = Places(facts, ports, {place for of, place in modules if of == "component"})
+        lit = {leaf.found.place for leaf in leaves if _COHERENT in leaf.found.source}
+        self.places = Places(facts, ports, lit | {place for of, place in modules if of == "component"})
         self.zero_based = family.first_lane is None and (
             zero_based or any(leaf.found.sub == "0" for leaf in leaves if leaf.kind is Kind.READING)
         )
@@ -82,7 +85,8 @@ class Layout:
         cage = self.places.cage(found.of, found.place)
         if leaf.kind is Kind.FACT or cage is None or cage not in self._modules:
             return None
-        if found.of == "component" and self._modules[cage] != (found.of, found.place):
+        own = self._modules[cage] == (found.of, found.place) or _COHERENT in found.source
+        if found.of == "component" and not own:
             return None
         if found.of == "interface" and self.places.own(found.place) != cage:
             return None
@@ -123,7 +127,17 @@ class Layout:
             part_number=text(of, place, "part_number", "part_of_component"),
             firmware=text(of, place, "firmware"),
             media=_media(text(of, place, "media")),
+            form_factor=form_factor_of(text(of, place, "form_factor")),
+            speed_gbps=self._speed(cage),
+            fec_mode=(text(of, place, "fec_mode") or text("interface", cage, "fec_mode") or "").rpartition(":")[2]
+            or None,
         )
+
+    def _speed(self, cage: str) -> float | None:
+        """Of a cage with one port that says its speed; what a broken out module does is not told by its parts."""
+        told = [speed_of(self._facts.get("interface", port, "speed_gbps")) for port in self.places.ports_of(cage)]
+        known = [speed for speed in told if speed is not None]
+        return known[0] if len(known) == 1 else None
 
     def _limits(self, cage: str) -> tuple[dict[str, float], bool]:
         """The module's own limits, and whether they do not contradict each other."""
@@ -152,6 +166,31 @@ def has_module(facts: Facts, of: str, place: str) -> bool:
 def _media(text: str | None) -> str | None:
     """An identity without its module's name; SONiC's dictionaries of compliance codes are no media."""
     return None if text is None or text.startswith("{") or "not supported" in text.lower() else text.rpartition(":")[2]
+
+
+def form_factor_of(text: str | None) -> str | None:
+    """A form factor as people write it: OpenConfig has identities, SONiC a sentence.
+
+    >>> form_factor_of("openconfig-transport-types:QSFP56_DD_TYPE1"), form_factor_of("SFP_PLUS")
+    ('QSFP-DD', 'SFP+')
+    >>> form_factor_of("QSFP28 or later"), form_factor_of("openconfig-transport-types:OTHER")
+    ('QSFP28', None)
+    """
+    word = (text or "").rpartition(":")[2].split(" ")[0].upper()
+    word = "QSFP-DD" if re.fullmatch(r"QSFP\d*[-_]DD.*", word) else word.replace("_PLUS", "+").replace("_", "-")
+    return word if re.search(r"FP|CPAK|X2", word) else None
+
+
+def speed_of(told: Value) -> float | None:
+    """Gigabits a second: ``SPEED_400GB`` of OpenConfig, megabits of SONiC.
+
+    >>> speed_of("openconfig-if-ethernet:SPEED_2500MB"), speed_of("400000"), speed_of("SPEED_UNKNOWN")
+    (2.5, 400.0, None)
+    """
+    text = text_of(told) or ""
+    if found := re.search(r"SPEED_(\d{1,6})([MG])B", text):
+        return int(found[1]) / (1 if found[2] == "G" else 1_000)
+    return int(text) / 1_000 if text.isdecimal() and 0 < int(text[:12]) < 10**7 else None
 
 
 def _place(leaf: Leaf) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from ingest.decode.slots import QUANTITIES
 from ingest.gnmi.clock import Clock, nanoseconds
 from ingest.gnmi.family import Element, Family, Found, Node
 from ingest.gnmi.leaves import Key, Kind, Leaf, elements_of
-from ingest.gnmi.values import Value, integer_of, number_of, value_of
+from ingest.gnmi.values import Value, integer_of, number_of, told_by
 
 __all__ = ["STATES", "Change", "Mirror", "Round"]
 
@@ -131,11 +131,11 @@ class Mirror:
             at = update.path.SerializeToString()
             target = known[at] if at in known else self._found(known, at, message.prefix, update.path)
             if isinstance(target, Leaf):
-                self._put(target, value_of(update.val), stamp, received)
+                self._put(target, told_by(update), stamp, received)
                 if told is not None:
                     told.add(target.key)
             elif target is not None:
-                for found, value in self.family.below(*target, value_of(update.val)):
+                for found, value in self.family.below(*target, told_by(update)):
                     leaf = self._leaf(found, target[0])
                     if leaf is not None:
                         self._put(leaf, value, stamp, received)

@@ -74,8 +74,27 @@ class Places:
         """The port by which a component's or a port's module is known; None where there is none."""
         if of == "component":
             return self._cage_of_component.get(place)
+        if of == "channel":
+            return self._of_channel(place)
         name = self._oids.get(place, place)
         return self._cages.get(name, name)
+
+    def _of_channel(self, index: str) -> str | None:
+        """The cage of a coherent module's logical channel: by what it says of itself, or what lies on it says."""
+        told = self._facts
+        for number in (index, *(n for n in told.places("channel") if told.text("channel", n, "carried_by") == index)):
+            for column in ("optical_channel", "transceiver"):
+                component = told.text("channel", number, column)
+                if component and (cage := self.cage("component", component)):
+                    return cage
+            interface = told.text("channel", number, "interface")
+            if interface in self.interfaces.names.values():
+                return self.cage("interface", interface or "")
+        return None
+
+    def ports_of(self, cage: str) -> list[str]:
+        """Ports of a cage."""
+        return [name for name in self.interfaces.names.values() if self._cages.get(name, name) == cage]
 
     def own(self, place: str) -> str:
         """A port's own name: SONiC counts under its chip's numbers."""
@@ -101,7 +120,7 @@ class Places:
         return min(numbers, default=0)
 
     def _place(self, component: str) -> None:
-        parent = text_of(self._facts.get("component", component, "parent"))
+        parent = self._facts.text("component", component, "line_port", "parent")
         ports = self._members.get(component) or self._members.get(parent or "") or self._named(component, parent)
         if not ports:
             self.unplaced.append(component)

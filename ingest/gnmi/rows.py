@@ -35,7 +35,7 @@ _US: Final = 1_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FLAPS: Final = COUNTERS.index("link_flaps")
 _FLAGS: Final = ("rx_los", "tx_fault", "cdr_lol")
-_UP: Final = {"UP": 1, "DOWN": 0, "LOWER_LAYER_DOWN": 0, "NOT_PRESENT": 0, "DORMANT": 0}
+_UP: Final = {"UP": 1, "ENABLE": 1, "DISABLE": 0, "DOWN": 0, "LOWER_LAYER_DOWN": 0, "NOT_PRESENT": 0, "DORMANT": 0}
 _TOO_LARGE: Final = 2**63
 
 

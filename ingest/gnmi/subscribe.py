@@ -42,10 +42,12 @@ class Device:
     Attributes:
         family: whose paths it has.
         encodings: to try, the best first.
+        models: that it says it has.
     """
 
     family: Family
     encodings: tuple[int, ...]
+    models: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,13 @@ async def capabilities(stub: Any, options: GnmiOptions, metadata: Sequence[tuple
             raise
         told = CapabilityResponse()
     family = load_family(options.paths or _family_of(told))
-    return Device(family, _encodings(told, options))
+    return Device(family, _encodings(told, options), frozenset(model.name for model in told.supported_models))
 
 
 def requests(device: Device, encoding: int, *, once: bool, sample_s: float, options: GnmiOptions) -> list[Asked]:
-    """One subscription for each stream of a family."""
-    return [Asked(stream, encoding, once, sample_s, options.heartbeat_s) for stream in device.family.streams]
+    """One subscription for each stream of a family; of its parts for those whose models the device has."""
+    asked = [each for each in device.family.streams if not each.models or device.models & set(each.models)]
+    return [Asked(stream, encoding, once, sample_s, options.heartbeat_s) for stream in asked]
 
 
 def path_of(text: str) -> Path:

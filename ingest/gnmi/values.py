@@ -12,11 +12,11 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from pygnmi.spec.v080.gnmi_pb2 import TypedValue
+from pygnmi.spec.v080.gnmi_pb2 import Encoding, TypedValue, Update
 
 from ingest.decode.tables import number
 
-__all__ = ["Value", "flag_of", "integer_of", "number_of", "text_of", "value_of"]
+__all__ = ["Value", "flag_of", "integer_of", "number_of", "text_of", "told_by", "value_of"]
 
 Value: TypeAlias = bool | int | float | str | bytes | list[Any] | dict[str, Any] | None
 """What an update carries: a scalar, a list, a tree of JSON, or nothing that can be read."""
@@ -35,6 +35,16 @@ def value_of(typed: TypedValue) -> Value:
     form = typed.WhichOneof("value")
     read = _FORMS.get(form) if form else None
     return read(typed) if read else None
+
+
+def told_by(update: Update) -> Value:
+    """What an update says; devices of before 2018 have it in a field of its own, with its encoding beside it."""
+    if update.HasField("val") or not update.HasField("value"):
+        return value_of(update.val)
+    raw = bytes(update.value.value)
+    if update.value.type in (Encoding.JSON, Encoding.JSON_IETF):
+        return _json(raw)
+    return raw if update.value.type == Encoding.BYTES else raw.decode("utf-8", "replace")
 
 
 def number_of(value: Value) -> float | None:
