@@ -77,6 +77,8 @@ class Retention(_Strict):
     port_events: _Days | None = None
     scores: _Days | None = None
     shadow_scores: _Days | None = None
+    probes: _Days | None = None
+    probe_paths: _Days | None = None
     lane_tiles: _Days | None = None
     port_tiles: _Days | None = None
     lane_days: _Days | None = None

@@ -19,6 +19,8 @@ __all__ = [
     "MODULES",
     "PORT_EVENTS",
     "PORT_SAMPLES",
+    "PROBES",
+    "PROBE_PATHS",
     "REPAIRS",
     "REPLACEMENTS",
     "SCORES",
@@ -374,6 +376,81 @@ SHADOW_SCORES: Final = Table(
 )
 """What a challenger would have said, beside ``scores``; no alarm, lease or message rests on it."""
 
+_PROBE_FLOW = ("site", "source_address", "target_address", "source_port", "target_port", "protocol")
+_PROBE_FIELDS = (
+    ("site", _S),
+    ("source_device", _S),  # who probes, as inventory calls it
+    ("source_interface", _S),
+    ("source_address", _S),
+    ("target_device", _S),  # who answers
+    ("target_interface", _S),
+    ("target_address", _S),
+    ("source_port", pa.int32()),  # what ECMP hashes on; replies have the two ports exchanged
+    ("target_port", pa.int32()),  # 4791 is RoCEv2's
+    ("protocol", _S),  # udp, rdma_ud, tcp
+)
+
+PROBES: Final = Table(
+    "probes",
+    _schema(
+        ("time", TIME),  # start of the window
+        ("received_at", TIME),
+        *_PROBE_FIELDS,
+        ("window_s", _F),  # its length
+        ("kind", _S),  # tor_mesh, inter_tor, service, pinned; what an imported log calls its tier
+        ("sent", _I),  # probes that left; of the window, as all counts here
+        ("unsent", _I),  # that the source's own kernel refused to send
+        ("lost", _I),  # sent and not answered when the window was closed; refused ones are among them
+        ("forward_lost", _I),  # that did not reach the target, by its count; null where the count is not known
+        ("reverse_lost", _I),  # of which the reply was lost
+        ("refused", _I),  # answered by the target's kernel: nobody listens there
+        ("late", _I),  # answered, after the timeout
+        ("kernel_answers", _B),  # asked only where nothing was answered: whether the target's kernel lives
+        ("source_epoch", _I),  # drawn at each start of the prober
+        ("target_epoch", _I),  # as the last reply told it
+        ("epoch_changed", _B),  # the responder was started anew since the last window: its counts say nothing
+        ("limited", _B),  # the responder answered less than it got, by its own limit
+        ("invalid_rtt", _I),  # round trips below zero: a clock was set
+        ("rtt_min_ns", _I),  # round trip in the network: without both ends' processing
+        ("rtt_p50_ns", _I),
+        ("rtt_p99_ns", _I),
+        ("rtt_max_ns", _I),
+        ("target_p50_ns", _I),  # processing at the responder: from receipt by its kernel to the reply
+        ("target_p99_ns", _I),
+        ("target_max_ns", _I),
+        ("source_p50_ns", _I),  # processing at the prober
+        ("source_p99_ns", _I),
+        ("source_max_ns", _I),
+        (
+            "stamps",
+            _S,
+        ),  # whose clock took the prober's times: hardware, kernel, user; null: nothing came back
+        ("source", _S),  # agent, file
+        required=("time", "received_at", "site", "source_address", "target_address", "sent", "lost", "source"),
+    ),
+    (*_PROBE_FLOW, "kind", "time"),
+    "time",
+)
+"""One row a 5-tuple and window. `sent` and `lost` of a row add up over rows; quantiles do not."""
+
+PROBE_PATHS: Final = Table(
+    "probe_paths",
+    _schema(
+        ("time", TIME),  # when it was found
+        ("received_at", TIME),
+        *_PROBE_FIELDS,
+        ("direction", _S),  # forward: the way of probes, from the source; reverse: that of replies, from the target
+        ("hops", pa.list_(_S)),  # address of each router that told itself, in order; null for one that did not
+        ("reached", _B),  # whether the other end answered after the last hop
+        ("method", _S),  # trace; computed, file
+        ("source", _S),
+        required=("time", "received_at", "site", "source_address", "target_address", "direction", "source"),
+    ),
+    (*_PROBE_FLOW, "direction", "time"),
+    "time",
+)
+"""The ways of the same 5-tuples, as of a time; the latest before a window is that window's."""
+
 TABLES: Final = {
     table.name: table
     for table in (
@@ -388,6 +465,8 @@ TABLES: Final = {
         MAINTENANCE,
         SCORES,
         SHADOW_SCORES,
+        PROBES,
+        PROBE_PATHS,
     )
 }
 """Every table of the lake but the tiles, which ``features.tiles`` defines beside their kernel."""

@@ -14,8 +14,7 @@ from ingest.errors import ConfigError
 
 __all__ = ["Answer", "Service"]
 
-_PATH: Final = "/v1/samples"
-_MOST_ANSWER: Final = 1_000_000
+_MOST_ANSWER: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +26,14 @@ class Answer:
         detail: in one line.
         retry_after_s: when to come again, where it says so.
         refused: values and readings that it did not take.
+        body: all of it, where it is JSON.
     """
 
     status: int
     detail: str = ""
     retry_after_s: float | None = None
     refused: int = 0
+    body: Any = None
 
     @property
     def taken(self) -> bool:
@@ -53,12 +54,15 @@ class Service:
         token: of the scope ingest.
         ca_file: certificates to verify by, beside none: the system's where not given.
         timeout_s: of one request.
+        path: where `push` sends to.
 
     Raises:
         ConfigError: the address or the file is wrong.
     """
 
-    def __init__(self, url: str, token: str, ca_file: Path | None, timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str, ca_file: Path | None, timeout_s: float = 60.0, *, path: str = "/v1/samples"
+    ) -> None:
         parts = urlsplit(url)
         try:
             port = parts.port
@@ -71,8 +75,8 @@ class Service:
             msg = f"{url}: a token would go over the network in the clear; use https"
             raise ConfigError(msg)
         self._host, self._port, self._base = parts.hostname, port, parts.path.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self._timeout_s = timeout_s
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._timeout_s, self._path = timeout_s, path
         try:
             self._tls = ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None
         except OSError as error:
@@ -82,13 +86,20 @@ class Service:
     def push(self, body: dict[str, Any]) -> Answer:
         """Send samples; whatever goes wrong is an answer."""
         data = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), 6)
+        return self._ask("POST", self._path, data, {"Content-Encoding": "gzip", "Content-Type": "application/json"})
+
+    def get(self, path: str) -> Answer:
+        """Ask for something; whatever goes wrong is an answer."""
+        return self._ask("GET", path, None, {})
+
+    def _ask(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
         connection: http.client.HTTPConnection
         if self._tls is None:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         else:
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=self._tls)
         try:
-            connection.request("POST", self._base + _PATH, data, {**self._headers, "Content-Encoding": "gzip"})
+            connection.request(method, self._base + path, data, self._headers | headers)
             answer = connection.getresponse()
             return _told(answer, answer.read(_MOST_ANSWER))
         except (OSError, http.client.HTTPException) as error:
@@ -110,6 +121,7 @@ def _told(answer: http.client.HTTPResponse, data: bytes) -> Answer:
         str(body.get("detail", answer.reason))[:200],
         float(after) if after.isdigit() else None,
         refused if isinstance(refused, int) else 0,
+        body,
     )
 
 

@@ -13,6 +13,7 @@ from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
 from serving.cli.outbox_groups import backup, deliver, outbox, restore
 from serving.cli.panels import DATA, EPILOG, KEEP, LEARN, SERVE, START
+from serving.cli.probe_group import probe
 
 if TYPE_CHECKING:
     from serving.scoring.compute import Compute
@@ -280,6 +281,7 @@ for _command, _panel in ((agent, DATA), (deliver, SERVE), (backup, KEEP), (resto
     app.command(_command.__name__, rich_help_panel=_panel)(_command)
 for _group, _name, _panel in (
     (lake, "lake", DATA),
+    (probe, "probe", DATA),
     (model, "model", LEARN),
     (alarms, "alarms", SERVE),
     (decisions, "decisions", SERVE),

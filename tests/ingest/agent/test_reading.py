@@ -196,7 +196,7 @@ class TestService:
 
         assert not agent.once()
 
-        assert "service: the service does not take samples (not reached" in said[-1]
+        assert "service: the service does not take what is sent (not reached" in said[-1]
         assert 1 == len(list((tmp_path / "spool").glob("*.json.gz")))
 
 

@@ -1,0 +1,96 @@
+"""Two agents over loopback: what is counted, and whose delay is whose."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ingest.probes.pinglist import Pinglist
+from ingest.probes.wire import SIZE, Kind, Packet, pack
+
+Run = Callable[[Pinglist], Any]
+
+
+class TestTwoAgents:
+    def test_all_is_answered_and_times_are_the_kernels(self, run: Run, asking: Pinglist, answering: Pinglist) -> None:
+        """Nothing is lost between two processes of one machine, and each flow has a row a window."""
+        run(answering)
+        rows = run(asking).windows(1)
+
+        assert [0] * len(rows) == [row["lost"] for row in rows]
+        assert {"kernel"} == {row["stamps"] for row in rows}
+        assert {0} == {row["forward_lost"] for row in rows}
+        assert min(row["sent"] for row in rows) > 5
+
+    def test_the_round_trip_has_no_part_of_the_responders_delay(
+        self, run: Run, asking: Pinglist, answering: Pinglist
+    ) -> None:
+        """A loopback takes microseconds, whatever the two processes wait for the processor."""
+        run(answering)
+        rows = run(asking).windows(1)
+
+        assert all(row["rtt_min_ns"] < row["target_p50_ns"] for row in rows)
+        assert [] == [row for row in rows if row["invalid_rtt"] > row["sent"] / 2]
+
+    def test_ways_are_found_in_both_directions(self, run: Run, asking: Pinglist, answering: Pinglist) -> None:
+        """The prober traces its probes' way, the other its replies'; on one machine neither has a hop."""
+        far, near = run(answering), run(asking)
+        near.windows(2)
+
+        assert {("forward", True)} == {(path["direction"], path["reached"]) for path in near.paths}
+        assert {("reverse", True)} == {(path["direction"], path["reached"]) for path in far.paths}
+        assert all([] == path["hops"] for path in near.paths + far.paths)
+
+
+class TestAResponder:
+    def test_restarted_it_is_noise_and_not_loss(self, run: Run, asking: Pinglist, answering: Pinglist) -> None:
+        """Its counts began anew: they say nothing of directions, and the row says so."""
+        first, near = run(answering), run(asking)
+        near.windows(1)
+        first.end()
+        time.sleep(0.3)
+        run(answering)
+        time.sleep(2.5)
+        changed = [row for row in near.windows(4) if row["epoch_changed"]]
+
+        assert changed
+        assert {None} == {row["forward_lost"] for row in changed if row["lost"]}
+
+    def test_that_is_not_there_is_told_by_its_kernel(self, run: Run, asking: Pinglist) -> None:
+        """Refused is not lost in the network: the packet came."""
+        rows = run(asking).windows(1)
+
+        assert all(row["lost"] == row["sent"] for row in rows)
+        assert sum(row["refused"] for row in rows) > 0
+        assert any(row["kernel_answers"] for row in rows)
+
+    def test_it_answers_within_its_rate_and_says_that_it_did_not_answer_all(
+        self, run: Run, asking: Pinglist, answering: Pinglist
+    ) -> None:
+        """Probes beyond the rate are no loss of the network: they are counted, and the row is marked."""
+        run(replace(answering, answer_per_s=15.0))
+        rows = run(asking).windows(2)
+
+        assert any(row["lost"] for row in rows)
+        assert all(row["limited"] for row in rows if row["forward_lost"] == 0 and row["lost"])
+
+    def test_it_answers_no_stranger_and_never_more_than_was_asked(
+        self, run: Run, answering: Pinglist, ends: tuple[str, str]
+    ) -> None:
+        """Without the key there is no answer; with it, one of the same length."""
+        run(answering)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+            asker.bind((ends[0], 50_200))
+            asker.settimeout(1.0)
+            own = (ends[0], 50_200, ends[1], 4791)
+            asker.sendto(b"\0" * SIZE, (ends[1], 4791))
+            asker.sendto(pack(Packet(Kind.PROBE, 0, 1, 1, 0), b"x" * 16, own), (ends[1], 4791))
+            asker.sendto(pack(Packet(Kind.PROBE, 0, 1, 1, 0), answering.key, own), (ends[1], 4791))
+            answers = [asker.recv(2_000)]
+            asker.settimeout(0.3)
+            with contextlib.suppress(TimeoutError):
+                answers.append(asker.recv(2_000))
+
+        assert [SIZE] == [len(answer) for answer in answers]
