@@ -15,11 +15,12 @@ from typing import Self
 import networkx as nx
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import sparse
 
 from features.fleet import PORT
 
-__all__ = ["Device", "Fabric", "Path", "Port", "incidence"]
+__all__ = ["Device", "Fabric", "Path", "Port", "crossings", "incidence"]
 
 Device = tuple[str, str]
 """(site, device)."""
@@ -85,17 +86,15 @@ class Fabric:
         link = self.leaving.get(port)
         return None if link is None else (link, link ^ 1)
 
-    def crossed(self, hops: Iterable[Port]) -> Path:
-        """The links of a path that was traced: of each hop the port that the packet left or the one that it came in by.
+    def crossed(self, hops: Sequence[Port]) -> Path:
+        """The links of a path that was traced.
 
-        A port without a cable says nothing; the two ends of one cable are one link.
+        Args:
+            hops: ports that the packet came in by, as traceroute names them. Where the port it left by is there too,
+                just before the port at the cable's other end, both are one link. A port without a cable says nothing.
         """
-        found: list[int] = []
-        known = [(port, self.leaving[port]) for port in hops if port in self.leaving]
-        for (_, link), (_, following) in pairwise(known):
-            if link ^ 1 == following:
-                found.append(link)
-        return tuple(found)
+        links = [self.arriving[port] for port in hops if port in self.arriving]
+        return tuple(link for link, following in zip(links, [*links[1:], -1], strict=True) if link ^ 1 != following)
 
     @cached_property
     def graph(self) -> "nx.DiGraph[Device]":
@@ -128,8 +127,8 @@ class Fabric:
             target: receives.
             shares: of ports in what leaves their device this way, as measured; a port without one counts as 1.
         """
-        left = nx.single_target_shortest_path_length(self._without_servers(source, target), target)
-        steps = dict(left)
+        graph = self._without_servers(source, target)
+        steps = dict(nx.single_target_shortest_path_length(graph, target)) if target in graph else {}
         crossed: dict[int, float] = defaultdict(float)
         flow: dict[Device, float] = {source: 1.0}
         for _ in range(steps.get(source, 0)):
@@ -137,7 +136,11 @@ class Fabric:
         return dict(crossed)
 
     def _step(
-        self, flow: dict[Device, float], steps: dict[Device, int], shares: Mapping[Port, float], crossed: dict[int, float]
+        self,
+        flow: dict[Device, float],
+        steps: dict[Device, int],
+        shares: Mapping[Port, float],
+        crossed: dict[int, float],
     ) -> dict[Device, float]:
         """Move what is at each device one hop nearer."""
         after: dict[Device, float] = defaultdict(float)
@@ -168,3 +171,15 @@ def incidence(rows: Sequence[Mapping[int, float] | Iterable[int]], links: int) -
     columns = np.array([link for link, _ in cells], dtype=np.int64)
     crossed = np.array([often for _, often in cells], dtype=np.float64)
     return sparse.csr_array((crossed, columns, bounds), shape=(len(parts), links))
+
+
+def crossings(paths: NDArray[np.int64], links: int) -> sparse.csr_array:
+    """Many known paths as a matrix, each a row of link numbers; negative ones fill.
+
+    >>> crossings(np.array([[0, 3], [2, -1]]), 4).toarray().tolist()
+    [[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0]]
+    """
+    crossed = paths >= 0
+    bounds = np.concatenate([[0], np.cumsum(crossed.sum(axis=1))])
+    columns = paths[crossed].astype(np.int32)
+    return sparse.csr_array((np.ones(columns.size), columns, bounds), shape=(len(paths), links))

@@ -46,6 +46,12 @@ class Observations:
         """Number of directed links, crossed or not."""
         return int(self.paths.shape[1])
 
+    @property
+    def crosses(self) -> sparse.csr_array:
+        """Which observations cross a link at all."""
+        cells = np.ones_like(self.paths.data), self.paths.indices, self.paths.indptr
+        return sparse.csr_array(cells, shape=self.paths.shape)
+
     @classmethod
     def joined(cls, windows: list[Self]) -> Self:
         """Several windows as one; what holds of none of them alone may hold of all."""
