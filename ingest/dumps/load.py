@@ -160,7 +160,9 @@ class _Import:
             elif not said.empty:
                 file.readings += self._reading(said, dump, given)
         if not file.readings and not file.cables:
-            dump.doubt(Kind.NOTE, 1, "nothing in it is of a transceiver")
+            lost = any(each.kind is Kind.ROW and each.file == file.name for each in self._quarantine.findings)
+            nothing = "none of its rows could be taken" if lost else "nothing in it is of a transceiver"
+            dump.doubt(Kind.ERROR if lost else Kind.NOTE, 1, nothing)
 
     def _reading(self, reading: Reading, dump: Dump, given: Given) -> int:
         reason = given.complete(reading)

@@ -5,7 +5,8 @@ lost: a row that cannot be taken is in the quarantine with its file, its line an
 or words are not known is kept and told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -14,11 +15,11 @@ from ingest.errors import ConfigError, ExportError
 from ingest.exports import ImportReport
 from ingest.exports.records import add_new
 from ingest.lake import Lake
-from ingest.quarantine import Quarantine, quarantine_of
+from ingest.quarantine import Kind, Quarantine, quarantine_of
 from ingest.records.calendars import calendar_grid, is_calendar, read_calendar
 from ingest.records.grid import Grid, read_grid, refuse_what_is_no_file
 from ingest.records.links import read_links, read_modules
-from ingest.records.mapping import OURS, RecordMap, checked, load_map
+from ingest.records.mapping import OURS, RecordMap, checked, fits, load_map
 from ingest.records.netbox import Devices, netbox_kind, read_netbox, refuse_unknown
 from ingest.records.ports import Ports
 from ingest.records.reading import Reading
@@ -123,19 +124,46 @@ class _Work:
         logs = [path for path in paths if not _calendar(path) and is_syslog(path)]
         for path in logs:
             self._syslog(path)
-        files = [(path, None if _calendar(path) else read_grid(path)) for path in paths if path not in logs]
+        files: list[tuple[Path, Grid | None]] = []
+        alone = len(paths) == 1
+        for path in (path for path in paths if path not in logs):
+            with self._refusing(path, alone=alone):
+                files.append((path, None if _calendar(path) else read_grid(path)))
         for path, grid in sorted(files, key=lambda file: _order(file[1])):
-            if grid is None:
-                self._calendar(path, mapped)
-            elif (kind := netbox_kind(grid)) is not None and (mapped is None or kind == "devices"):
-                reading = self._reading(grid, mapped or RecordMap(columns={}, site=self._site))
-                read_netbox(reading, kind, self._lake, self._devices)
-                self._write(reading)
-            else:
-                self._mapped(grid, mapped or _own(grid, self._site), map_name or "its header")
+            with self._refusing(path, alone=alone):
+                self._one(path, grid, mapped, map_name)
         new, known = record_records(self._lake, self._now)
         if new or known or self._swaps:
             self.report.records[REPLACEMENTS.name] = new + self._swaps, known
+
+    def _one(self, path: Path, grid: Grid | None, mapped: RecordMap | None, map_name: str) -> None:
+        """One file; what the map does not fit is taken as what its own columns say that it is."""
+        kind = netbox_kind(grid) if grid is not None else None
+        if grid is not None and mapped is not None and not fits(mapped, grid) and (kind or _told(grid)):
+            mapped = None
+        if grid is None:
+            self._calendar(path, mapped)
+        elif kind is not None and (mapped is None or kind == "devices"):
+            reading = self._reading(grid, mapped or RecordMap(columns={}, site=self._site))
+            read_netbox(reading, kind, self._lake, self._devices)
+            self._write(reading)
+        else:
+            self._mapped(grid, mapped or _own(grid, self._site), map_name if mapped else "its header")
+
+    @contextmanager
+    def _refusing(self, path: Path, *, alone: bool) -> Iterator[None]:
+        """Of several files one that cannot be taken is refused, and the others are taken.
+
+        Raises:
+            ExportError: it is the only one.
+        """
+        try:
+            yield
+        except ExportError as error:
+            if alone:
+                raise
+            where, _, reason = str(error).removeprefix(path.name).partition(": ")
+            self._quarantine.add(Kind.ERROR, path.name, reason or where, examples=[(f"{path.name}{where}", None)])
 
     def _mapped(self, grid: Grid, mapped: RecordMap, map_name: str) -> None:
         checked(mapped, grid, map_name)
@@ -146,6 +174,7 @@ class _Work:
             read_modules(reading, self._lake)
         else:
             {"tickets": read_tickets, "repairs": read_repairs, "maintenance": read_windows}[mapped.kind](reading)
+        reading.refuse_nothing()
         self._write(reading)
 
     def _syslog(self, path: Path) -> None:

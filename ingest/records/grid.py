@@ -6,15 +6,15 @@ Jira's ``Comment`` does, is one column with several cells.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from ingest.errors import ExportError
 from ingest.records.sheet import Line, header_at, parsed
 
-__all__ = ["Grid", "Row", "read_grid", "refuse_what_is_no_file"]
+__all__ = ["Grid", "Row", "filled_down", "read_grid", "refuse_what_is_no_file"]
 
 _MOST_BYTES: Final = 256_000_000
 _MOST_COLUMNS: Final = 2_000
@@ -74,6 +74,16 @@ def read_grid(path: Path) -> Grid:
     if text.lstrip()[:1] in ("{", "["):
         return _json(path.name, text, note)
     return _csv(path.name, text, note)
+
+
+def filled_down(grid: Grid, names: Sequence[str]) -> Grid:
+    """The same, where an empty cell of some columns holds what stands above it: so merged cells are saved."""
+    above: dict[str, tuple[str, ...]] = {}
+    rows = []
+    for row in grid.rows:
+        above |= {name: row.cells[name] for name in names if row.text(name)}
+        rows.append(replace(row, cells={**row.cells, **above}))
+    return replace(grid, rows=rows)
 
 
 def refuse_what_is_no_file(path: Path) -> None:

@@ -20,7 +20,7 @@ from ingest.records.words import Phrases
 from ingest.schema import LINKS, MAINTENANCE, MODULES, REPAIRS, TICKETS, Action, FailureType, Table
 from ingest.toml_file import Place, load_toml, sentence
 
-__all__ = ["NEEDED", "OURS", "RecordMap", "checked", "load_map", "nearest"]
+__all__ = ["NEEDED", "OURS", "RecordMap", "checked", "fits", "load_map", "nearest"]
 
 _Kind = Literal["tickets", "repairs", "maintenance", "links", "modules"]
 TABLES: Final[Mapping[str, Table]] = {
@@ -92,6 +92,7 @@ class RecordMap(_Strict):
         zone: of times that name none.
         times: how times are written, where that cannot be told from them.
         site: of rows that name none.
+        fill_down: columns whose empty cells mean what stands above them, as merged cells are saved.
         columns: ours to theirs; of several the first one that is not empty counts, and for ``port``, ``steps``,
             ``failure_type`` and ``action`` each is looked at in turn.
         failure_type: phrases that mean each; the built-in ones where nothing is said, and so for the rest.
@@ -101,6 +102,7 @@ class RecordMap(_Strict):
     zone: Annotated[str, AfterValidator(_zone)] | None = None
     times: tuple[str, ...] = ()
     site: Annotated[str, Field(min_length=1)] = "default"
+    fill_down: _Texts = ()
     columns: dict[str, _Texts]
     failure_type: dict[FailureType, _Texts] = FAILURES
     action: dict[Action, _Texts] = ACTIONS
@@ -176,12 +178,22 @@ def checked(mapped: RecordMap, grid: Grid, name: str) -> None:
             msg = f"{grid.file}: has no column {absent[0]!r}, which {name} calls {ours}; the nearest is {near!r}: "
             msg += f'write {ours} = "{near}"'
             raise ExportError(msg)
+    for column in mapped.fill_down:
+        if column not in grid.header:
+            msg = f"{grid.file}: has no column {column!r} to fill down, as {name} says; the nearest is "
+            msg += repr(nearest(column, grid.header))
+            raise ExportError(msg)
     for choices in NEEDED[mapped.kind]:
         if not any(ours in mapped.columns for ours in choices):
             near = nearest(choices[0], grid.header)
             msg = f"{name}: says for no column of {grid.file} that it is {' or '.join(choices)}; "
             msg += f'write under [columns]: {choices[0]} = "{near}" (its columns: {", ".join(grid.header[:40])})'
             raise ExportError(msg)
+
+
+def fits(mapped: RecordMap, grid: Grid) -> bool:
+    """Whether a file has the columns that a map names."""
+    return all(any(each in grid.header for each in theirs) for theirs in mapped.columns.values())
 
 
 def nearest(name: str, header: Iterable[str]) -> str:

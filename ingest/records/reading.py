@@ -10,7 +10,7 @@ import pyarrow as pa
 from ingest.errors import ExportError
 from ingest.exports.records import Cell, Layout, Record, Records
 from ingest.quarantine import Kind, Quarantine
-from ingest.records.grid import Grid, Row
+from ingest.records.grid import Grid, Row, filled_down
 from ingest.records.mapping import TABLES, RecordMap
 from ingest.records.ports import Ports
 from ingest.records.times import TimeReader, UnzonedError
@@ -49,6 +49,8 @@ class Reading:
     made: dict[str, Records] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.mapped.fill_down:
+            self.grid = filled_down(self.grid, self.mapped.fill_down)
         if self.grid.note:
             self.quarantine.add(Kind.NOTE, self.grid.file, self.grid.note)
         for row in self.grid.torn:
@@ -143,6 +145,16 @@ class Reading:
         except (ValueError, OverflowError):
             self.refuse(row, f"{text!r} is not a number", ours, kind=Kind.VALUE)
             return None
+
+    def refuse_nothing(self) -> None:
+        """Refuse the file where none of its rows could be taken, with the reason that most of them have."""
+        rows = len(self.grid.rows) + len(self.grid.torn)
+        if not rows or any(records.rows for records in self.made.values()):
+            return
+        mine = [each for each in self.quarantine.findings if each.file == self.grid.file and each.kind is Kind.ROW]
+        most = max(mine, key=lambda finding: finding.count, default=None)
+        why = f"; most often, as at {most}" if most else ""
+        self.quarantine.add(Kind.ERROR, self.grid.file, f"none of its {rows:,} rows could be taken{why}")
 
     def each(self, take: Callable[["Reading", Row], None]) -> None:
         """Take every row; one that cannot be is refused.

@@ -8,110 +8,15 @@ from datetime import UTC
 from typing import Final
 
 from ingest.decode.lldp_text import looks_like_port
+from ingest.records.column_names import NAMES
 from ingest.records.grid import Grid
 from ingest.records.mapping import NEEDED, OURS, RecordMap
 from ingest.records.reading import absent
-from ingest.records.times import TimeReader, UnzonedError, fitting
+from ingest.records.times import TimeReader, UnzonedError, counting, fitting
 from ingest.schema import Action, FailureType
 
 __all__ = ["guess", "suggest_map"]
 
-_NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "ticket_id": (
-        "number",
-        "issue key",
-        "key",
-        "ticket",
-        "ticket id",
-        "ticket no",
-        "incident",
-        "case",
-        "no",
-        "nr",
-        "ticket number",
-        "id",
-        "incident number",
-    ),
-    "device": (
-        "cmdb ci",
-        "configuration item",
-        "device",
-        "switch",
-        "host",
-        "hostname",
-        "node",
-        "ci",
-        "device name",
-        "affected device",
-    ),
-    "interface": (
-        "interface",
-        "port",
-        "u port",
-        "u interface",
-        "port name",
-        "custom field interface",
-        "custom field port",
-        "if",
-    ),
-    "port": ("short description", "summary", "title", "subject", "description"),
-    "serial": (
-        "serial",
-        "serial number",
-        "sn",
-        "s n",
-        "optic s n",
-        "module serial",
-        "u serial",
-        "optic serial",
-        "asset serial",
-    ),
-    "opened_at": (
-        "opened at",
-        "opened",
-        "created",
-        "created at",
-        "sys created on",
-        "open date",
-        "start",
-        "reported",
-        "date opened",
-    ),
-    "closed_at": (
-        "resolved at",
-        "resolved",
-        "closed at",
-        "closed",
-        "resolution date",
-        "close date",
-        "end",
-        "date closed",
-    ),
-    "failure_type": (
-        "close code",
-        "resolution code",
-        "root cause",
-        "cause",
-        "resolution",
-        "failure",
-        "close notes",
-        "cause code",
-        "ursache",
-    ),
-    "action": (
-        *("close notes", "resolution notes", "action", "action taken", "fix", "work done", "resolution", "massnahme"),
-    ),
-    "steps": ("work notes", "comments and work notes", "comments", "comment", "work notes list", "activity"),
-    "summary": ("short description", "summary", "title", "subject", "description"),
-    "bench_verdict": ("bench", "bench verdict", "rma result", "bench result", "vendor result"),
-    "site": ("site", "datacenter", "data center", "dc", "location"),
-    "start": ("start", "start date", "planned start date", "begin", "from", "start time"),
-    "end": ("end", "end date", "planned end date", "to", "until", "finish", "end time"),
-    "at": ("at", "date", "time", "when", "done at"),
-    "cable_id": ("cable id", "cable", "label", "cable label"),
-    "kind": ("kind", "type", "cable type", "media"),
-    "shared_risk": ("shared risk", "srlg", "trunk", "panel"),
-}
 _LOOKED_AT: Final = 2_000
 _SOME, _MOST = 0.05, 0.8
 _TELLING, _ALIKE = 3, 5
@@ -119,6 +24,7 @@ _TELLING, _ALIKE = 3, 5
 _HOST: Final = re.compile(r"[A-Za-z][A-Za-z-]*\d[\w.-]*")
 _EXAMPLES: Final = 12
 _CLOSE: Final = 0.84
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 def guess(ours: str, header: Iterable[str]) -> str | None:
@@ -130,7 +36,7 @@ def guess(ours: str, header: Iterable[str]) -> str | None:
     'Date/Time Opened'
     """
     plain = {_plain(name): name for name in reversed(list(header))}
-    names = (ours.replace("_", " "), *_NAMES.get(ours, ()))
+    names = (ours.replace("_", " "), *NAMES.get(ours, ()))
     for name in names:
         if name in plain:
             return plain[name]
@@ -157,7 +63,7 @@ def _by_content(kind: str, grid: Grid, columns: dict[str, list[str]]) -> None:
     """Add what no name told: columns of times, of ports, and of numbers that are no two rows' own."""
     times = [name for name in grid.header if _share(grid, name, _is_time) > _MOST]
     for ours in [name for name in ("opened_at", "closed_at", "at", "start", "end") if name in OURS[kind]]:
-        if columns.get(ours, [""])[0] not in times:
+        if columns.get(ours, [""])[0] not in times and not _counts(grid, columns.get(ours, [])):
             columns.pop(ours, None)
     free = [name for name in times if not any(name in theirs for theirs in columns.values())]
     for ours in [name for name in ("opened_at", "closed_at", "at", "start", "end") if name in OURS[kind]]:
@@ -185,6 +91,15 @@ def _share(grid: Grid, name: str, holds: Callable[[str], bool]) -> float:
     return sum(holds(text) for text in texts) / len(texts) if texts else 0.0
 
 
+def _counts(grid: Grid, names: Sequence[str]) -> bool:
+    """Whether a column that is called a time holds numbers that may be one."""
+    return counting([text for name in names[:1] for text in _texts(grid, name)]) is not None
+
+
+def _texts(grid: Grid, name: str) -> list[str]:
+    return [text for row in grid.rows if (text := row.text(name)) and not absent(text)]
+
+
 def _names_port(text: str) -> bool:
     return any(
         looks_like_port(part) for word in text.split() for part in (word.strip("[](),;"), word.partition(":")[2])
@@ -204,7 +119,7 @@ def _is_time(text: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", name.casefold()))
+    return " ".join(re.findall(r"[a-z0-9]+", name.casefold().translate(_UMLAUTS)))
 
 
 def suggest_map(grid: Grid) -> str:
@@ -236,7 +151,7 @@ def _kind(header: Sequence[str]) -> str:
     plain = {_plain(name) for name in header}
     if {"a device", "z device"} <= plain:
         return "links"
-    if any(_plain(name) in _NAMES["start"] for name in header) and not guess("ticket_id", header):
+    if any(_plain(name) in NAMES["start"] for name in header) and not guess("ticket_id", header):
         return "maintenance"
     return "tickets"
 
@@ -247,8 +162,10 @@ def _quoted(theirs: list[str]) -> str:
 
 
 def _time_lines(grid: Grid, names: list[str]) -> list[str]:
-    texts = [text for name in names for row in grid.rows if (text := row.text(name)) and not absent(text)]
+    texts = [text for name in names for text in _texts(grid, name)]
     lines = []
+    if form := counting(texts):
+        lines.append(f'# times = ["{form}"]  # NEEDED: its times are numbers; {form} is what they look like')
     forms = fitting(texts)
     if len(forms) == 1:
         lines.append(f'times = ["{forms[0]}"]  # the one form that reads all {len(texts)} times')

@@ -8,7 +8,7 @@ from typing import Final
 
 from ingest.utc import to_utc
 
-__all__ = ["AMBIGUOUS", "TimeReader", "UnzonedError", "fitting"]
+__all__ = ["AMBIGUOUS", "TimeReader", "UnzonedError", "counting", "fitting"]
 
 _PLAIN: Final = (
     *("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M"),
@@ -20,6 +20,17 @@ _PLAIN: Final = (
 
 _SERIAL: Final = re.compile(r"[2-6]\d{4}[.,]\d+")
 """Days since 1899-12-30, as a cell is saved that a spreadsheet program shows as a date with a time."""
+
+_DAY: Final = 86_400
+_COUNTED: Final = {"unix": 1.0, "unix_ms": 1e-3, "excel": float(_DAY)}
+"""Numbers that stand for times, as a map may say them, and the seconds of one: `unix` and `unix_ms` since 1970, UTC."""
+
+_LIKELY: Final = {
+    "unix": re.compile(r"(?:9[5-9]|1\d\d|[23]\d\d|40)\d{7}(?:[.]\d+)?"),
+    "unix_ms": re.compile(r"(?:9[5-9]|1\d\d|[23]\d\d|40)\d{10}"),
+    "excel": re.compile(r"[3-6]\d{4}(?:[.,]\d+)?"),
+}
+"""What such numbers of the years from 2000 to 2100 look like."""
 
 AMBIGUOUS: Final = tuple(
     f"{day} {clock}".strip()
@@ -39,7 +50,8 @@ class TimeReader:
 
     Attributes:
         zone: of times that name none.
-        forms: how times are written, as ``strptime`` has it; the plain ones need not be said.
+        forms: how times are written, as ``strptime`` has it, or as the numbers `unix`, `unix_ms`, `excel`; the plain
+            ones need not be said.
     """
 
     zone: tzinfo | None = None
@@ -58,7 +70,8 @@ class TimeReader:
         """
         found = self._parsed(" ".join(text.replace("\u202f", " ").split()))
         if found is None:
-            msg = f'{text!r} is not a time in a known form; say it in the map: times = ["%d/%m/%Y %H:%M:%S"], for one'
+            form = counting([text]) or "%d/%m/%Y %H:%M:%S"
+            msg = f'{text!r} is not a time in a known form; say it in the map: times = ["{form}"], for one'
             raise ValueError(msg)
         if found.tzinfo is None:
             if self.zone is None:
@@ -81,10 +94,10 @@ class TimeReader:
 
     def _parsed(self, text: str) -> datetime | None:
         if _SERIAL.fullmatch(text):
-            seconds = round(float(text.replace(",", ".")) * 86_400)
-            return datetime(1899, 12, 30) + timedelta(seconds=seconds)  # noqa: DTZ001 - the zone is put on by the caller
+            return _counted(text, "excel")
         for form in self.forms:
-            if (found := _strptime(text, form)) is not None:
+            found = _counted(text, form) if form in _COUNTED else _strptime(text, form)
+            if found is not None:
                 return found
         try:
             return datetime.fromisoformat(text)
@@ -106,6 +119,26 @@ def fitting(texts: Sequence[str]) -> list[str]:
     except ValueError:
         return [form for form in AMBIGUOUS if all(_strptime(" ".join(text.split()), form) for text in texts)]
     return []
+
+
+def counting(texts: Sequence[str]) -> str | None:
+    """The form in which numbers would be times of this century, all of them; a map must say so, since ids look alike.
+
+    >>> counting(["1772355600", "1772359200"]), counting(["46082"]), counting(["INC0012", "46082"])
+    ('unix', 'excel', None)
+    """
+    return next((name for name, likely in _LIKELY.items() if texts and all(map(likely.fullmatch, texts))), None)
+
+
+def _counted(text: str, form: str) -> datetime | None:
+    """A number that counts from 1970, or from the day before 1900 in the zone that the caller puts on."""
+    try:
+        seconds = float(text.replace(",", ".")) * _COUNTED[form]
+        if form == "excel":
+            return datetime(1899, 12, 30) + timedelta(seconds=round(seconds))  # noqa: DTZ001 - the zone is put on later
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _strptime(text: str, form: str) -> datetime | None:

@@ -2,7 +2,8 @@
 
 A phrase is found where its words follow each other in the text; case, punctuation and the end of its last word do not
 count, so that ``clean`` finds "Cleaned" (a word of three letters, as ``ntf``, stands for itself alone). Of phrases that
-overlap the longer one counts: "no fault found" is no fault.
+overlap the longer one counts: "no fault found" is no fault. A phrase right behind "no" or "not" is not said. Umlauts
+are as good as their two letters.
 """
 
 import re
@@ -13,6 +14,10 @@ from typing import Final
 __all__ = ["Found", "Phrases"]
 
 _SHORT: Final = 3
+_NOT: Final = frozenset(
+    ("no", "not", "non", "never", "without", "nicht", "kein", "keine", "keinen", "keiner", "keinerlei", "ohne", "nie")
+)
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Phrases:
             Found(word, phrase, match.start(), match.start() + len(_plain(phrase)))
             for word, phrase, pattern in self._patterns
             for match in pattern.finditer(plain)
+            if plain[: match.start()].rpartition(" ")[0].rpartition(" ")[2] not in _NOT
         ]
         found.sort(key=lambda each: (each.start - each.end, each.start))
         kept: list[Found] = []
@@ -75,4 +81,4 @@ def _end(phrase: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold().replace("_", " ")))
+    return " ".join(re.findall(r"\w+", text.casefold().translate(_UMLAUTS).replace("_", " ")))

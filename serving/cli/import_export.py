@@ -54,8 +54,8 @@ def run(paths: Sequence[Path], said: Given, told: Said, *, as_json: bool) -> Non
         msg = f"{exports[0]} and {exports[1]} are both exports; import one after the other"
         raise ExportError(msg)
     named = paths
-    if not exports and told.map_file is None:
-        paths = opened(paths)
+    if not exports:
+        paths = opened(paths, mapped=told.map_file is not None)
     records = [] if exports else record_files(paths, told, named=named)
     dumps = [path for path in paths if path not in (*exports, *records)]
     dumps += [path / _DUMPS for path in exports if (path / _DUMPS).is_dir()]

@@ -26,25 +26,27 @@ class Said:
     zone: str | None = None
 
 
-def opened(paths: Sequence[Path]) -> list[Path]:
-    """The same, with the files of each folder in which records lie among dumps in its place."""
+def opened(paths: Sequence[Path], *, mapped: bool) -> list[Path]:
+    """The same, with the files of each folder in which records lie among dumps in its place; with a map of any."""
     found: list[Path] = []
     for path in paths:
         files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-        mixed = any(file.suffix.lower() in _SHEETS and not _is_dump(file) and is_record(file) for file in files)
+        mixed = (mapped and files) or any(
+            file.suffix.lower() in _SHEETS and not _is_dump(file) and is_record(file) for file in files
+        )
         found += files if mixed else [path]
     return found
 
 
 def record_files(paths: Sequence[Path], said: Said, *, named: Sequence[Path] = ()) -> list[Path]:
-    """Which of the files are records: all where a map is given, else those whose columns tell it.
+    """Which of the files are records: those whose columns tell it; with a map all that are named, and no dump.
 
     A spreadsheet that is no dump either is among them, where it is named itself and not found in a folder: the error
     that it ends in says how to map it.
     """
-    if said.map_file is not None:
-        return list(paths)
     files = [path for path in paths if path.is_file() and path.suffix.lower() in _SUFFIXES]
+    if said.map_file is not None:
+        return [path for path in paths if path in named or (path in files and not _is_dump(path))]
     return [path for path in files if (_is_record(path) if path in named else not _is_dump(path) and is_record(path))]
 
 

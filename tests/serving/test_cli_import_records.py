@@ -89,3 +89,32 @@ def test_a_folder_of_records_and_dumps_is_taken_each_by_what_it_is(console: Cons
     assert "tickets.csv` writes a map for a spreadsheet" in ran.err
     assert 1 == lake.latest(LINKS).collect().height
     assert ["sw1"] == lake.latest(LANE_SAMPLES).collect()["device"].to_list()
+
+
+def test_a_map_and_a_folder_take_each_file_by_what_it_is(console: Console, incidents: Path, tmp_path: Path) -> None:
+    """The spreadsheet by the map, cables by their columns, dumps as dumps."""
+    (folder := tmp_path / "mixed").mkdir()
+    incidents.rename(folder / "incidents.csv")
+    (folder / "cables.csv").write_text("a_device,a_interface,z_device,z_interface,cable_id\nl1,e1,l2,e1,C1\n")
+    dump = {"TRANSCEIVER_DOM_SENSOR|Ethernet0": {"rx1power": "-1.5"}, "DEVICE_METADATA|localhost": {"hostname": "l1"}}
+    (folder / "state.json").write_text(json.dumps(dump))
+
+    ran = console(tmp_path, "import", "--json", "--at", "2026-03-01T12:00:00Z", "--map", str(MAP), str(folder))
+
+    assert 0 == ran.code, ran.err
+    told = json.loads(ran.out)
+    assert (20, 1) == (told["records"]["tickets"]["new"], told["records"]["links"]["new"])
+    assert 1 == told["dumps"]["lane_samples"]
+
+
+def test_a_file_of_which_nothing_was_taken_ends_with_1(console: Console, tmp_path: Path) -> None:
+    sheet, mapped = tmp_path / "sheet.csv", tmp_path / "map.toml"
+    sheet.write_text("No,Switch,Port,Opened\n1,l1,e1,yesterday\n")
+    columns = ('ticket_id = "No"', 'device = "Switch"', 'interface = "Port"', 'opened_at = "Opened"')
+    mapped.write_text("\n".join(["[columns]", *columns]))
+
+    ran = console(tmp_path, "import", "--map", str(mapped), str(sheet))
+
+    assert 1 == ran.code
+    assert "none of its 1 rows could be taken" in ran.err
+    assert 1 == len(ran.err.strip().splitlines())

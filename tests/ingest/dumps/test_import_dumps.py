@@ -94,6 +94,16 @@ def test_a_file_of_no_known_format_is_refused_and_the_others_are_kept(take: Take
     assert 1 == len(rows(LANE_SAMPLES))
 
 
+def test_a_file_of_which_no_row_could_be_taken_is_refused(take: Take, tmp_path: Path) -> None:
+    """A table that was cut off says nothing, and exit code 0 would be read as done."""
+    path = tmp_path / "fec.txt"
+    path.write_text("IFACE  STATE  FEC_CORR  FEC_UNCORR\n-----  -----  -----  -----\nEthernet0  U  130\n")
+
+    (refused,) = take(path).refused
+
+    assert "none of its rows could be taken" == refused.reason
+
+
 def test_the_same_file_is_taken_once(take: Take) -> None:
     """Unless something else is given with it."""
     first, again, later = (

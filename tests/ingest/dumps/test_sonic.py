@@ -256,3 +256,24 @@ def test_readings_under_names_that_are_not_known_are_told(take: Take, rows: Rows
     assert ["none of its fields is a reading that is known"] == [
         finding.reason for finding in report.findings if finding.kind is Kind.ROW
     ]
+
+
+def test_a_cmis_module_as_it_is_printed_says_firmware_and_media(read: Read) -> None:
+    """Its first application is what it is for; the others stand in lines of their own."""
+    application = "400GAUI-8 C2M (Annex 120E) - Host Assign (0x1) - 400GBASE-DR4 (Cl 124) - Media Assign (0x1)"
+    lines = (
+        "Ethernet16: SFP EEPROM detected",
+        "        Active Firmware Version: 61.20",
+        f"        Application Advertisement: {application}",
+        "                100GAUI-2 C2M (Annex 135G) - Host Assign (0x55) - 100GBASE-DR (Cl 140) - Media Assign (0xf)",
+        "        Identifier: QSFP-DD Double Density 8X Pluggable Transceiver",
+        "        ChannelMonitorValues:",
+        "                RX1Power: -1.7 dBm",
+    )
+
+    (reading,) = read("\n".join(lines))
+
+    assert ("61.20", "400GBASE-DR4 (Cl 124)", "QSFP-DD") == tuple(
+        reading.module[name] for name in ("firmware", "media", "form_factor")
+    )
+    assert {(1, "rx_power_dbm"): -1.7} == reading.values

@@ -3,6 +3,7 @@
 import gzip
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ingest.exports import ImportReport
 from ingest.quarantine import Kind
 from ingest.records import suggested_map
 from ingest.records.grid import read_grid
-from ingest.schema import TICKETS
+from ingest.schema import LINKS, TICKETS
 
 Write = Callable[..., Path]
 Take = Callable[..., ImportReport]
@@ -114,3 +115,95 @@ def test_what_is_no_text_is_told_with_what_to_do(tmp_path: Path, data: bytes, to
 
     with pytest.raises(ExportError, match=told):
         suggested_map(sheet)
+
+
+@pytest.mark.parametrize(
+    ("form", "opened"),
+    [
+        ("unix", "1782907500"),
+        ("unix_ms", "1782907500000"),
+        ("excel", "46204.5868055556"),
+        ("excel", "46204,5868055556"),
+    ],
+)
+def test_numbers_are_times_where_the_map_says_so(
+    write: Write, take: Take, latest: Latest, form: str, opened: str
+) -> None:
+    """1970's seconds are UTC; a workbook's day has the zone of the sheet."""
+    sheet = write("sheet.csv", SHEET[0], SHEET[1].replace("01.07.2026 14:05", opened))
+
+    take(sheet, map_file=write("map.toml", f'times = ["{form}"]', *MAP))
+
+    assert datetime(2026, 7, 1, 12, 5, tzinfo=UTC) == latest(TICKETS)[0]["opened_at"]
+
+
+@pytest.mark.parametrize(("form", "opened"), [("unix", "1782907500"), ("unix_ms", "1782907500000"), ("excel", "46204")])
+def test_numbers_that_nobody_calls_times_are_not_guessed(
+    write: Write, take: Take, latest: Latest, form: str, opened: str
+) -> None:
+    """The error and the suggested map say which form they look like; ids look the same."""
+    sheet = write("sheet.csv", SHEET[0], SHEET[1].replace("01.07.2026 14:05", opened))
+
+    report = take(sheet, map_file=write("map.toml", *MAP))
+
+    assert [] == latest(TICKETS)
+    assert f'times = ["{form}"]' in report.findings[0].reason
+    assert f'# times = ["{form}"]  # NEEDED' in suggested_map(sheet)
+
+
+def test_a_file_of_which_nothing_could_be_taken_is_refused(write: Write, take: Take) -> None:
+    """Exit code 0 would be read as done."""
+    sheet = write("sheet.csv", SHEET[0], *(f"{n};leaf01;Eth1/1;yesterday;dirty" for n in range(3)))
+
+    (refused,) = take(sheet, map_file=write("map.toml", *MAP)).refused
+
+    assert "none of its 3 rows could be taken" in refused.reason
+    assert "'yesterday' is not a time" in refused.reason
+
+
+def test_cells_that_were_merged_are_filled_down_where_the_map_says_so(write: Write, take: Take, latest: Latest) -> None:
+    sheet = write("sheet.csv", *SHEET, "2;;Eth1/2;02.07.2026 14:05;dirty")
+
+    take(sheet, map_file=write("map.toml", 'fill_down = ["Switch"]', *MAP))
+
+    assert [("leaf01", "Ethernet1/1"), ("leaf01", "Ethernet1/2")] == [
+        (ticket["device"], ticket["interface"]) for ticket in latest(TICKETS)
+    ]
+
+
+def test_a_column_to_fill_down_that_is_not_there_is_told(write: Write, take: Take) -> None:
+    with pytest.raises(ExportError, match=r"no column 'Swich' to fill down.*nearest is 'Switch'"):
+        take(write("sheet.csv", *SHEET), map_file=write("map.toml", 'fill_down = ["Swich"]', *MAP))
+
+
+def test_a_map_takes_what_it_fits_and_other_files_are_what_their_columns_say(
+    write: Write, take: Take, latest: Latest
+) -> None:
+    """Of several files one that is nothing is refused by name, and the others are kept."""
+    cables = write("cables.csv", "cable_id,kind,shared_risk", "C1,SMF,trunk7")
+    other = write("other.csv", "What,Where", "broken,there")
+
+    report = take(cables, write("sheet.csv", *SHEET), other, map_file=write("map.toml", *MAP))
+
+    assert ["1"] == [ticket["ticket_id"] for ticket in latest(TICKETS)]
+    assert [["trunk7"]] == [link["shared_risk"] for link in latest(LINKS)]
+    assert ["other.csv"] == [finding.file for finding in report.refused]
+
+
+def test_odd_headers_of_a_newcomer_are_guessed(write: Write) -> None:
+    """German, abbreviated, with units and signs; semicolons, a BOM."""
+    header = "Störungsnummer;Gerät;Schnittstelle;Seriennummer;Gemeldet am;Erledigt am;Fehlerursache;Lösung"
+    sheet = write(
+        "sheet.csv",
+        header,
+        "4711;l1;e1;SN1;01.07.2026 14:05;02.07.2026 08:00;verschmutzt;gereinigt",
+        encoding="utf-8-sig",
+    )
+
+    suggested = suggested_map(sheet)
+
+    for ours, theirs in zip(
+        ("ticket_id", "device", "interface", "serial", "opened_at", "closed_at"), header.split(";"), strict=False
+    ):
+        assert f'{ours} = "{theirs}"' in suggested
+    assert 'failure_type = ["Fehlerursache", "Lösung"]' in suggested
