@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from data_samples.media import MIX, VENDORS, Vendor
 from ingest.schema import FailureType
 
 __all__ = ["KINDS", "FleetConfig", "FleetSummary", "Kind"]
@@ -65,6 +66,8 @@ class FleetConfig:
 
     failures_per_link_year: float = DENSE_PER_LINK_YEAR
     """Accelerated; real links: 0.01 to 0.03 (module AFR 0.4 to 1.5 % and as much again of fibre) [judgement]."""
+    sudden_share: float | None = None
+    """Part of every kind of failure that comes without any precursor; each kind's own where None."""
     gradual_fail_share: float = 0.6
     """Part of gradual onsets that end in a failure: the rest stall, are swapped or outlast the window [judgement]."""
     reach: float = 1.15
@@ -110,6 +113,10 @@ class FleetConfig:
     fast_repair: float = 0.80
     """Part repaired within two days; the rest takes four [CorrOpt]."""
 
+    media: Mapping[str, float] = field(default_factory=lambda: MappingProxyType(MIX))
+    """Share of each medium among optical links, by its name; shares sum to 1."""
+    vendors: tuple[Vendor, ...] = VENDORS
+    """Makers of the modules; their shares sum to 1."""
     silent_nic: float = 0.35
     """Servers' ends without any telemetry [judgement]."""
     copper: float = 0.08

@@ -43,13 +43,13 @@ def _draw(
     rng: np.random.Generator, config: FleetConfig, media: Media, kind: FailureType, end: int, span: Span
 ) -> list[Fault]:
     """Faults of one kind with onsets in a span of steps."""
-    traits, first, last = KINDS[kind], span.first, span.last
+    first, last = span.first, span.last
+    at_once = KINDS[kind].sudden if config.sudden_share is None else config.sudden_share
     out = [
-        faults.sudden(rng, config, media, kind, end, onset)
-        for onset in _onsets(rng, span.rate * traits.sudden, first, last)
+        faults.sudden(rng, config, media, kind, end, onset) for onset in _onsets(rng, span.rate * at_once, first, last)
     ]
     early = first - int(_BEFORE_DAYS * config.steps_per_day) if first == 0 else first
-    for onset in _onsets(rng, span.rate * (1 - traits.sudden) / config.gradual_fail_share, early, last):
+    for onset in _onsets(rng, span.rate * (1 - at_once) / config.gradual_fail_share, early, last):
         fault = faults.gradual(rng, config, media, kind, end, onset)
         if onset >= 0 or fault.level_db[-onset] < media.margin_db / 2:  # what had failed before was repaired before
             out.append(fault)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from data_samples.config import FleetConfig
-from data_samples.media import COPPER, MEDIA, MIX, Media
+from data_samples.media import COPPER, MEDIA, Media
 
 __all__ = ["End", "Link", "build_links", "copper_media", "port_number", "system_of"]
 
@@ -115,7 +115,7 @@ def _link(
 ) -> Link:
     copper = bool(rng.random() < config.copper)
     to_spine = index % 2 == 1 and not copper
-    name = str(rng.choice(COPPER)) if copper else str(rng.choice(list(MIX), p=list(MIX.values())))
+    name = str(rng.choice(COPPER)) if copper else str(rng.choice(list(config.media), p=list(config.media.values())))
     leaf, upper = index % leaves, (index // leaves) % spines
     host = used.setdefault("hosts", 0)
     far = f"spine{upper:02d}" if to_spine else f"gpu{host // _NICS_PER_HOST:04d}"

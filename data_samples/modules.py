@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from data_samples.config import FleetConfig
 from data_samples.layout import Link
-from data_samples.media import VENDORS, Vendor
+from data_samples.media import Vendor
 
 __all__ = ["Module", "Modules", "limits"]
 
@@ -61,14 +61,14 @@ class Modules:
     def __init__(self, config: FleetConfig) -> None:
         self.config = config
         rng = np.random.default_rng([config.seed, 5])
-        pairs = [(vendor.prefix, lot) for vendor in VENDORS for lot in _LOTS]
+        pairs = [(vendor.prefix, lot) for vendor in config.vendors for lot in _LOTS]
         bad = max(1, round(config.bad_lot_share * len(pairs)))
         self.bad_lots = {pairs[int(i)] for i in rng.choice(len(pairs), bad, replace=False)}
 
     def make(self, rng: np.random.Generator, link: Link, end: int, generation: int, at: int | None = None) -> Module:
         """A module for an end; from step `at`, or installed long before the start where None."""
         config, media = self.config, link.media
-        vendor = VENDORS[int(rng.choice(len(VENDORS), p=[v.share for v in VENDORS]))]
+        vendor = config.vendors[int(rng.choice(len(config.vendors), p=[v.share for v in config.vendors]))]
         lot, lanes = str(rng.choice(_LOTS)), media.lanes
         days = rng.uniform(1, 10) if rng.random() < _YOUNG else rng.uniform(20, 1000)
         age = timedelta(days=float(days))

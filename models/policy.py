@@ -259,7 +259,8 @@ def _crossed(peaks: Floats, allowed: float) -> float:
     """The level that `allowed` of the peaks exceed: one of them where many are allowed, else one of their tail.
 
     The third highest of hundreds is where it is by chance: where few are allowed, the ten highest say together where
-    so many will lie above; where less than one is, those and the fifty highest do, and none seen lies above.
+    so many will lie above; where half of one or less is, those and the fifty highest do, and none seen lies above.
+    From one to a half the level goes from the one rule to the other: a module more or less is no other policy.
     """
     if peaks.size == 0:
         return 0.5
@@ -269,7 +270,8 @@ def _crossed(peaks: Floats, allowed: float) -> float:
     few = max(_seen(scores, _FIRM), _beyond(scores, _FIRM, max(allowed, 1.0)))
     if allowed >= 1:
         return float(expit(few))
-    return float(expit(max(few, _beyond(scores, _TAIL, allowed), scores[0] + _ABOVE)))
+    none = max(few, _beyond(scores, _TAIL, allowed), scores[0] + _ABOVE)
+    return float(expit(few + (none - few) * min(2 * (1 - allowed), 1.0)))
 
 
 def _seen(scores: NDArray[np.float64], allowed: float) -> float:

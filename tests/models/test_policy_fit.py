@@ -124,6 +124,15 @@ class TestFit:
         assert sorted(watch, reverse=True) == watch
         assert all(policy.watch <= policy.sure for policy in fitted)
 
+    def test_a_module_more_or_less_is_no_other_policy(self) -> None:
+        """A threshold has no step where one false alarm is allowed, nor on the way to where half of one is."""
+        unseen = _unseen(_healthy(400, 10))
+        budgets = np.linspace(0.4, 1.2, 81) / unseen.module_weeks * 1000
+
+        watch = logit([fit_policy(unseen, watch_budget=budget).watch for budget in budgets])
+
+        assert np.ptp(watch) > 10 * np.abs(np.diff(watch)).max()
+
     @given(TIED, st.floats(70, 5_000))
     def test_weeks_of_equal_peaks_do_not_overspend_the_budget(self, risk: Floats, budget: float) -> None:
         """Trees give many rows the very same risk: a threshold at such a level would let all of them through.
