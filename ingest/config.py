@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ingest.gnmi.options import DEFAULT_PORT, GnmiOptions
 from ingest.schema import TABLES
 from ingest.snmp.options import SnmpOptions
+from ingest.syslog.options import SyslogOptions
 from ingest.toml_file import Place, load_toml, sentence
 
 __all__ = ["Collect", "Config", "GnmiOptions", "Retention", "SnmpOptions", "Target", "load_config", "load_retention"]
@@ -103,6 +104,7 @@ class _Sections(_Strict):
 
     collect: Collect = Collect()
     retention: Retention = Retention()
+    syslog: SyslogOptions | None = None
     target: tuple[Target, ...] = ()
 
     @model_validator(mode="after")
@@ -163,6 +165,7 @@ def _keys(place: Place) -> list[str]:
     sections: dict[str, type[BaseModel]] = {
         "collect": Collect,
         "retention": Retention,
+        "syslog": SyslogOptions,
         "target": Target,
         "snmp": SnmpOptions,
         "gnmi": GnmiOptions,

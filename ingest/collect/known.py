@@ -16,6 +16,7 @@ from ingest.collect.installed import Installations
 from ingest.collect.links import Links
 from ingest.collect.spool import Spool
 from ingest.errors import LakeError
+from ingest.exports.records import Port
 from ingest.lake import Lake
 from ingest.schema import LINKS, MODULES, Table
 
@@ -62,6 +63,18 @@ class Known:
     def links(self) -> Links:
         """Links as they stand."""
         return Links.of(self._latest(LINKS).to_dicts())
+
+    def ports(self) -> list[Port]:
+        """Ports that modules or links name, each once."""
+        columns = [
+            ("site", "device", "interface"),
+            *((f"{end}_site", f"{end}_device", f"{end}_interface") for end in "az"),
+        ]
+        found: dict[Port, None] = {}
+        for names, table in zip(columns, (MODULES, LINKS, LINKS), strict=True):
+            rows = self._rows[table.name].select(names).group_by(names).aggregate([])
+            found |= dict.fromkeys(zip(*(rows[name].to_pylist() for name in names), strict=True))
+        return list(found)
 
     def save(self) -> None:
         """Write the copies that do not have all yet, each whole or not at all.

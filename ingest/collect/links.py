@@ -52,6 +52,11 @@ class Links:
             for port in pair:
                 self._directory.told(port)
 
+    def peers(self) -> dict[Port, Port]:
+        """The port at the far end of each, by the links that stand."""
+        pairs = [key[:2] for key, row in self._rows.items() if row.get("valid_to") is None]
+        return {near: far for a, z in pairs for near, far in ((a, z), (z, a))}
+
     def report(
         self, site: str, device: str, lldp: Lldp, interfaces: Interfaces, *, cages: Container[str] | None = None
     ) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import random
 import time
 import zlib
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import pyarrow as pa
 from ingest.collect.device import SYS_UP_TIME, Device
 from ingest.collect.installed import Installations
 from ingest.collect.links import Links
+from ingest.collect.patience import Patience
 from ingest.collect.poll import Poll
 from ingest.config import Config, Target
 from ingest.errors import IngestError, TransportError
@@ -22,11 +22,11 @@ from ingest.gnmi.target import GnmiDevice
 from ingest.replacements import seen
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_EVENTS, PORT_SAMPLES, REPLACEMENTS, Quality, Table
 from ingest.snmp.connect import Connection, connect
+from ingest.syslog.downs import Downs
+from ingest.syslog.events import SyslogEvents
 
 __all__ = ["Poll", "Poller", "Sink", "Sweep"]
 
-_LONGEST_WAIT_S: Final = 600.0
-"""A device that does not answer is asked at least so often."""
 _SPREAD: Final = 0.5
 """Starts of one sweep are spread over this part of the interval, each device always at the same place."""
 _CLOCK_STEP_S: Final = 5.0
@@ -65,22 +65,6 @@ class Sweep:
         return [poll for poll in self.polls if poll.failed]
 
 
-@dataclass
-class _Patience:
-    """How long a device that fails is left alone."""
-
-    failures: int = 0
-    until: float = 0.0
-
-    def failed(self, now: float, interval_s: float) -> None:
-        self.failures += 1
-        wait_s = min(interval_s * 2 ** min(self.failures - 1, 16), max(_LONGEST_WAIT_S, interval_s))
-        self.until = now + (wait_s * random.uniform(0.75, 1.0) if self.failures > 1 else 0.0)  # noqa: S311 - jitter
-
-    def answered(self) -> None:
-        self.failures, self.until = 0, 0.0
-
-
 class Poller:
     """Sweeps over the targets of a configuration and writes what they say.
 
@@ -89,6 +73,7 @@ class Poller:
         sink: gets at most one append a table and sweep.
         known: installations as they stand, from the lake.
         links: as they stand, from the lake; where not given, neighbours make none.
+        syslog: what is heard between two sweeps.
         done: called after each device, for progress.
     """
 
@@ -100,11 +85,14 @@ class Poller:
         done: Callable[[Poll], None] | None = None,
         *,
         links: Links | None = None,
+        syslog: SyslogEvents | None = None,
     ) -> None:
         self._config = config
         self._sink = sink
         self._known = known or Installations()
         self._links = links
+        self._syslog = syslog
+        self._downs = Downs()
         self._done = done
         self._noted: set[str] = set()
         self._connections: dict[tuple[str, str], Connection] = {}
@@ -113,7 +101,7 @@ class Poller:
             _key(t): GnmiDevice(t, config.collect.interval_s) for t in config.target if t.protocol == "gnmi"
         }
         self._streaming = False
-        self._patience = {_key(target): _Patience() for target in config.target}
+        self._patience = {_key(target): Patience() for target in config.target}
         self._clock_offset_s = time.time() - time.monotonic()
 
     async def sweep(self, stop: asyncio.Event | None = None, *, spread_s: float = 0.0) -> Sweep:
@@ -154,7 +142,7 @@ class Poller:
             due += interval_s * max(1, -(-(time.monotonic() - due) // interval_s))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), max(0.0, due - time.monotonic()))
-        if self._streams:
+        if self._streams or self._syslog:
             polls = [stream.empty(self._known, last=True) for stream in self._streams.values()]
             await self._write(polls)
             report(Sweep(polls, 0.0))
@@ -226,13 +214,20 @@ class Poller:
         modules = [row for poll in polls for row in poll.modules]
         links = await asyncio.to_thread(self._heard, polls, now)
         swaps = [row | {"received_at": now} for row in seen(modules)]
-        events = [row for poll in polls for row in poll.events]
+        events = await asyncio.to_thread(self._events, polls, now)
         for table, rows in ((PORT_EVENTS, events), (MODULES, modules), (LINKS, links), (REPLACEMENTS, swaps)):
             if rows:
                 await asyncio.to_thread(self._sink.append, table, pa.Table.from_pylist(rows, schema=table.schema))
         self._known.accept(modules)
         if self._links is not None:
             self._links.accept(links)
+
+    def _events(self, polls: list[Poll], at: datetime) -> list[dict[str, Any]]:
+        """Rows of `port_events`: what streams and syslog told, downs with what explains them."""
+        told = [row for poll in polls for row in poll.events]
+        if self._syslog is not None:
+            told += self._syslog.take()
+        return self._downs.take(told, self._links.peers() if self._links is not None and told else {}, at)
 
     def _heard(self, polls: list[Poll], at: datetime) -> list[dict[str, Any]]:
         """Rows of `links` from what devices heard in this sweep."""
@@ -259,6 +254,7 @@ class Poller:
             if len(devices) > 1
         ]
         notes += [*(self._links.doubts if self._links else ()), *(note for poll in polls for note in poll.notes)]
+        notes += self._syslog.notes if self._syslog else []
         news = [note for note in notes if note not in self._noted]
         self._noted.update(news)
         return news

@@ -1,8 +1,6 @@
-"""Syslog (RFC 3164 and 5424) into ``port_events``: links up and down, lost light, modules in and out, reboots.
+"""Files of syslog into ``port_events``; what a message means is told by `ingest.syslog.messages`.
 
-What a message means is data: a pattern a kind of message, with the system that writes it. The patterns are from what
-the systems are known to write; no recording of each was there. A down whose link's far device rebooted at that time
-says so in its cause.
+A down that a device at one of the link's ends explains, and no optic, says so in its cause.
 """
 
 import re
@@ -11,55 +9,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from ingest.exports.records import Port
 from ingest.lake import Lake
 from ingest.records.grid import Grid, Row
 from ingest.records.reading import Reading
 from ingest.schema import LINKS, PORT_EVENTS
+from ingest.syslog.downs import explain_downs
+from ingest.syslog.messages import begins, said
 
-__all__ = ["CARRIER", "add_events", "is_syslog", "now_of", "read_syslog", "syslog_grid"]
+__all__ = ["add_events", "is_syslog", "now_of", "read_syslog", "syslog_grid"]
 
-CARRIER: Final = {
-    "eos": "a line for each change of the line protocol, after the link debounce of the port",
-    "nxos": "a line for each down and up, after the debounce timer of the port (100 ms where not set)",
-    "junos": "a trap for each change after hold-time; damped changes are not told",
-    "sonic": "a line for each change of the port's oper state, not debounced",
-    "linux": "a line for each carrier change, not debounced; carrier_down_count counts downs only",
-}
-"""What a link event is worth, by system: what is debounced or damped there, nobody hears of."""
-
-_PORT: Final = r"(?P<port>[A-Za-z][\w/.:-]*\d)"
-_SAID: Final = tuple(
-    (system, kind, re.compile(pattern))
-    for system, kind, pattern in (
-        ("eos", "up", rf"%LINEPROTO-5-UPDOWN: Line protocol on Interface {_PORT}.*changed state to up"),
-        ("eos", "down", rf"%LINEPROTO-5-UPDOWN: Line protocol on Interface {_PORT}.*changed state to down"),
-        ("nxos", "down", rf"%ETHPORT-5-IF_DOWN_(?P<cause>\w+): Interface {_PORT} is down"),
-        ("nxos", "up", rf"%ETHPORT-5-IF_UP: Interface {_PORT} is up"),
-        ("junos", "down", rf"SNMP_TRAP_LINK_DOWN: .*ifName {_PORT}"),
-        ("junos", "up", rf"SNMP_TRAP_LINK_UP: .*ifName {_PORT}"),
-        ("sonic", "down", rf"[Pp]ort {_PORT} oper state set from up to down"),
-        ("sonic", "up", rf"[Pp]ort {_PORT} oper state set from down to up"),
-        ("sonic", "inserted", rf"{_PORT}: Got SFP inserted event"),
-        ("sonic", "removed", rf"{_PORT}: Got SFP removed event"),
-        ("linux", "down", rf"mlx5_core \S+ {_PORT}: Link down"),
-        ("linux", "up", rf"mlx5_core \S+ {_PORT}: Link up"),
-        ("any", "inserted", rf"(?i)%\S*(?:xcvr|transceiver|sfp)\S*insert\S*.*?\b{_PORT}"),
-        ("any", "removed", rf"(?i)%\S*(?:xcvr|transceiver|sfp)\S*remov\S*.*?\b{_PORT}"),
-        ("any", "los", rf"(?i)\b{_PORT}\b.*\b(?:rx[ _]?los|loss of signal)\b(?!.*clear)"),
-        (
-            "any",
-            "reboot",
-            r"%SYS-5-(?:SYSTEM_)?RESTART|SNMP_TRAP_COLD_START|kernel: (?:\[ *0\.0+\] )?Linux version",
-        ),
-    )
-)
-_HEAD: Final = re.compile(
-    r"^(?:<\d{1,3}>)?(?:1 )?(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)"
-    r"|(?:\d{4} )?[A-Z][a-z]{2} [ \d]\d (?:\d{4} )?[\d:.]+)"
-    r" (?P<host>[\w.:-]+) (?P<text>.*)$"
-)
 _TOLD: Final = [*PORT_EVENTS.key, "cause"]
-_SAME_TIME: Final = timedelta(minutes=10)
 _PEERS: Final = 200_000
 
 
@@ -67,7 +27,7 @@ def is_syslog(path: Path) -> bool:
     """Whether most of a file's first lines begin as syslog does."""
     with path.open(encoding="utf-8", errors="replace") as file:
         lines = [line for _, line in zip(range(20), file, strict=False) if line.strip()]
-    return bool(lines) and sum(_HEAD.match(line) is not None for line in lines) > len(lines) / 2
+    return bool(lines) and sum(map(begins, lines)) > len(lines) / 2
 
 
 def syslog_grid(path: Path) -> Grid:
@@ -88,22 +48,19 @@ def read_syslog(reading: Reading, lake: Lake, modified: datetime) -> list[dict[s
     found: list[dict[str, Any]] = []
 
     def take(reading: Reading, row: Row) -> None:
-        head = _HEAD.match(row.text("line"))
-        if head is None:
+        message = said(row.text("line"))
+        if message is None or message.time is None or message.host is None:
             return
-        for system, kind, pattern in _SAID:
-            if match := pattern.search(head["text"]):
-                cause = match.groupdict().get("cause")
-                at = _time(reading, head["time"], modified)
-                where = _ports(reading, head["host"], match.groupdict().get("port"))
-                if not where:
-                    reading.note(row, f"{head['host']} is no device that inventory or links know; left out")
-                told = f"{system} syslog" + (f": {cause.lower()}" if cause else "")
-                found.extend(_event(reading, at, port, kind, told) for port in where)
-                return
+        at = _time(reading, message.time, modified)
+        where = _ports(reading, message.host, message.port)
+        if not where:
+            reading.note(row, f"{message.host} is no device that inventory or links know; left out")
+        told = f"{message.system} syslog" + (f": {message.cause.lower()}" if message.cause else "")
+        found.extend(_event(reading, at, port, message.kind, told) for port in where)
 
     reading.each(take)
-    return _with_peers(found, lake)
+    explain_downs(found, dict(_peers(lake)) if found else {})
+    return found
 
 
 def add_events(lake: Lake, rows: list[dict[str, Any]]) -> tuple[int, int]:
@@ -158,27 +115,11 @@ def _iso(text: str, form: str) -> str:
     return datetime.strptime(plain, form).isoformat()  # noqa: DTZ007 - the reader puts the zone on
 
 
-def _with_peers(events: list[dict[str, Any]], lake: Lake) -> list[dict[str, Any]]:
-    """Tell a reboot of the far device from a fault: its ports' downs at that time are no optic's."""
-    reboots: dict[tuple[str, str], list[datetime]] = {}
-    for event in events:
-        if event["kind"] == "reboot":
-            reboots.setdefault((event["site"], event["device"]), []).append(event["time"])
-    peers = dict(_peers(lake)) if reboots else {}
-    for event in events:
-        peer = peers.get((event["site"], event["device"], event["interface"]))
-        if event["kind"] == "down" and peer is not None:
-            times = reboots.get(peer, [])
-            if any(abs(event["time"] - at) <= _SAME_TIME for at in times):
-                event["cause"] += f"; {peer[1]}, at the far end, rebooted"
-    return events
-
-
-def _peers(lake: Lake) -> Iterator[tuple[tuple[str, str, str], tuple[str, str]]]:
+def _peers(lake: Lake) -> Iterator[tuple[Port, Port]]:
     ends = [f"{end}_{name}" for end in "az" for name in ("site", "device", "interface")]
     for row in lake.latest(LINKS, columns=ends).collect().select(ends).head(_PEERS).iter_rows():
-        yield row[:3], (row[3], row[4])
-        yield row[3:], (row[0], row[1])
+        yield row[:3], row[3:]
+        yield row[3:], row[:3]
 
 
 def now_of(path: Path) -> datetime:

@@ -24,6 +24,8 @@ from ingest.collect.status import STATUS_FILE, read_status, write_status
 from ingest.config import Config, load_config
 from ingest.errors import IngestError, LakeError, TransportError
 from ingest.lake import Lake
+from ingest.syslog.events import SyslogEvents
+from ingest.syslog.listener import Listener
 from serving.cli.collect_metrics import serve_metrics
 from serving.settings import Settings
 
@@ -83,14 +85,20 @@ class _Keeper:
         self.book = Book(config, before)
         self._write(None)
 
-    def poller(self, config: Config, done: Callable[[Poll], None] = lambda _: None) -> Poller:
-        """One that writes here; `done` is called after each poll."""
+    def poller(
+        self, config: Config, done: Callable[[Poll], None] = lambda _: None, listener: Listener | None = None
+    ) -> Poller:
+        """One that writes here; `done` is called after each poll, and what a listener hears is written, too."""
 
         def polled(poll: Poll) -> None:
             self.book.polled(poll)
             done(poll)
 
-        return Poller(config, self.known, self.known.installations(), polled, links=self.known.links())
+        syslog = None
+        if listener is not None and config.syslog is not None:
+            syslog = SyslogEvents(listener, config.syslog, config.target, self.known.ports)
+        links = self.known.links()
+        return Poller(config, self.known, self.known.installations(), polled, links=links, syslog=syslog)
 
     def swept(self, sweep: Sweep) -> None:
         """Note what a sweep brought; a sweep must not fail because that cannot be written."""
@@ -175,11 +183,16 @@ async def _for_ever(config: Config, keeper: _Keeper, *, as_json: bool) -> None:
         if not stop.is_set():
             keeper.replay(loop, config.collect.interval_s / 4)
 
-    poller = keeper.poller(config)
+    listener = Listener(config.syslog) if config.syslog is not None else None
+    poller = keeper.poller(config, listener=listener)
     try:
+        if listener is not None:
+            await listener.open()
         await poller.run(stop, report)
     finally:
         poller.close()
+        if listener is not None:
+            await listener.close()
 
 
 def _say(line: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ingest.schema import MODULES, PORT_SAMPLES
+from ingest.schema import MODULES, PORT_EVENTS, PORT_SAMPLES
 
 pytestmark = [pytest.mark.device, pytest.mark.snmpd, pytest.mark.slow]
 
@@ -117,6 +118,31 @@ def test_a_signal_ends_the_sweeps_after_the_write(site: Any, responder: Any, num
     assert 0 == process.returncode
     assert "1 of 1 targets, 7 lane rows" in said
     assert {"cisco-nxos-n9k"} == site.devices()
+
+
+def test_syslog_is_heard_beside_the_sweeps(site: Any, responder: Any) -> None:
+    """A message of a port that the sweep has found becomes its event, under the port's own name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    site.collect(more=f"[syslog]\nudp_port = {port}")
+    site.target("cisco-nxos-n9k", responder.port, "cisco-nxos-n9k")
+    message = b"<189>Mar  1 10:00:00 cisco-nxos-n9k %ETHPORT-5-IF_DOWN_LINK_FAILURE: Interface Eth1/25 is down"
+    with subprocess.Popen(site.command(), env=site.env, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 60
+        while not site.lake.exists(PORT_EVENTS) and time.monotonic() < until:
+            if site.lake.exists(MODULES):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+                    out.sendto(message, ("127.0.0.1", port))
+            time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+
+    assert 0 == process.returncode, said
+    event = site.lake.latest(PORT_EVENTS).collect().row(0, named=True)
+    assert ("cisco-nxos-n9k", "Ethernet1/25", "down", "syslog") == tuple(
+        event[name] for name in ("device", "interface", "kind", "source")
+    )
 
 
 def test_more_targets_than_open_files_raise_the_limit() -> None:

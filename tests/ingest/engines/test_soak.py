@@ -113,7 +113,7 @@ async def _soak(poller: Poller, leaves: list[Leaf], chance: random.Random) -> li
 def test_agents_come_and_go_and_no_reading_is_anothers(
     engine: str, agent: Callable[..., Any], switch_of: Any, heard: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.collect.poller._LONGEST_WAIT_S", 0.5)
+    monkeypatch.setattr("ingest.collect.patience._LONGEST_WAIT_S", 0.5)
     chance = random.Random(7)
     leaves = [Leaf(switch_of(), heard, random.Random(i)) for i in range(_SWITCHES)]
     options = {"community": "x", "timeout_s": 0.1, "retries": 1, "engine": engine}

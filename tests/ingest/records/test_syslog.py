@@ -11,8 +11,8 @@ import pytest
 from ingest.errors import ExportError
 from ingest.exports import ImportReport
 from ingest.lake import Lake
-from ingest.records.syslog import CARRIER
 from ingest.schema import PORT_EVENTS
+from ingest.syslog.messages import CARRIER
 
 Write = Callable[..., Path]
 Take = Callable[..., ImportReport]
