@@ -32,6 +32,7 @@ from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, InflateMiddleware, SecurityHeadersMiddleware
 from serving.routes import alarms, health, links, outcomes, samples, score, transceivers
 from serving.samples.intake import Intake
+from serving.samples.sent import Sent
 from serving.scoring.champion import Champion, Scorer
 from serving.settings import Settings
 from serving.snapshot import LatestScores
@@ -86,8 +87,9 @@ def create_app(
     scores = LatestScores(store, lake)
     intake = Intake(lake, settings.home / "spool-samples", settings.home / "quarantine", clock)
     champion = Champion(lambda: Registry(settings.tracking_uri, settings.artifact_root))
+    scorer, sent = Scorer(champion), Sent(settings.home / "sent-samples.jsonl")
     app.state.services = Services(
-        settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, Scorer(champion), intake
+        settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, scorer, intake, sent=sent
     )
     app.state.metrics = Metrics(store, clock)
     _add_middleware(app)

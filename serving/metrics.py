@@ -14,6 +14,7 @@ from serving.database import reading
 from serving.deliveries.letters import counts
 from serving.errors import StoreError
 from serving.risk_metrics import Limits, RiskCollector
+from serving.samples.judging import Batch
 from serving.snapshot import Snapshot
 from serving.store import AlarmStore
 
@@ -41,7 +42,32 @@ class Metrics:
         self.in_progress = Gauge(
             "forelight_http_requests_in_progress", "Requests being answered.", registry=self._registry
         )
+        self.sample_rows = Counter(
+            "forelight_samples_rows",
+            "Rows that hosts pushed and that are durably kept.",
+            ("table",),
+            registry=self._registry,
+        )
+        self.samples_refused = Counter(
+            "forelight_samples_refused", "Readings and values of hosts that were refused.", registry=self._registry
+        )
+        self.samples_at = Gauge(
+            "forelight_samples_last_timestamp_seconds",
+            "When samples of a host were last taken.",
+            registry=self._registry,
+        )
         self._registry.register(_StoreCollector(store, clock))
+
+    def took(self, batch: Batch) -> None:
+        """Samples of a host are kept."""
+        for table, rows in (
+            ("lane_samples", batch.lanes),
+            ("port_samples", batch.ports),
+            ("port_events", batch.events),
+        ):
+            self.sample_rows.labels(table).inc(len(rows))
+        self.samples_refused.inc(len(batch.refused))
+        self.samples_at.set_to_current_time()
 
     def text(self, fresh: Snapshot | None = None, limits: Limits = Limits()) -> bytes:  # noqa: B008 - a frozen value
         """All of them in Prometheus' text format; risks and alarms where their scores are fresh."""

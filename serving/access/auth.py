@@ -71,11 +71,24 @@ class Caller:
 
     Attributes:
         name: the token's; what the caller changes is noted under it.
+        device: site and device that it may push samples of; None: any.
     """
 
     name: str
     scope: Scope
     token_id: str | None = None
+    device: tuple[str, str] | None = None
+
+    def speaks_for(self, site: str, device: str) -> None:
+        """See that it may push samples of a device.
+
+        Raises:
+            ScopeError: its token is another device's.
+        """
+        if self.device is not None and self.device != (site, device):
+            own = f"{self.device[1]} of site {self.device[0]}"
+            msg = f"token {self.name} speaks for {own} alone, not for {device} of {site}"
+            raise ScopeError(msg, scope=str(self.scope), needed=str(Scope.INGEST))
 
 
 class TokenBook:
@@ -116,7 +129,8 @@ class TokenBook:
         token = (await self._tokens()).get(hashed)
         if token is None or not token.valid(self._clock()):
             return None
-        return Caller(token.name, token.scope, token.token_id)
+        bound = (token.site or "default", token.device) if token.device is not None else None
+        return Caller(token.name, token.scope, token.token_id, bound)
 
     async def is_empty(self) -> bool:
         """Whether nobody could present a valid one."""

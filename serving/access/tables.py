@@ -20,6 +20,8 @@ tokens: Final = Table(
     Column("expires_at", UtcTime),
     Column("revoked_at", UtcTime),
     Column("revoked_by", String(200)),
+    Column("site", String(255)),
+    Column("device", String(255)),
     Index("ix_tokens_name", "name"),
 )
 

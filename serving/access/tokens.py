@@ -55,6 +55,7 @@ class Token:
         token_id: in the token itself and no secret: it tells which one was found where it should not be.
         name: whoever uses it; changes are noted under it.
         expires_at: None where it never does.
+        site, device: the one device that it may push samples of; None: any.
     """
 
     token_id: str
@@ -65,6 +66,8 @@ class Token:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     revoked_by: str | None = None
+    site: str | None = None
+    device: str | None = None
 
     def valid(self, now: datetime) -> bool:
         """Neither expired nor revoked."""
@@ -83,11 +86,20 @@ class TokenStore:
         self._engine = engine
         self._clock = clock
 
-    def create(self, name: str, scope: Scope, *, who: str, expires_at: datetime | None) -> tuple[Token, str]:
+    def create(
+        self, name: str, scope: Scope, *, who: str, expires_at: datetime | None, device: tuple[str, str] | None = None
+    ) -> tuple[Token, str]:
         """Make a token; its text is given here and never again.
 
+        Args:
+            name: whoever will use it.
+            scope: what it allows.
+            who: makes it.
+            expires_at: None: never.
+            device: site and device that it may speak for, of a token that only pushes samples.
+
         Raises:
-            ServingError: the name is none, or the time has passed.
+            ServingError: the name is none, the time has passed, or a device is given with another scope.
         """
         now = self._clock()
         if not (name.isprintable() and 0 < len(name) <= tokens.c.name.type.length) or name == BOOTSTRAP:  # type: ignore[attr-defined]  # it is a String
@@ -96,10 +108,14 @@ class TokenStore:
         if expires_at is not None and expires_at <= now:
             msg = f"a token that expired at {expires_at.isoformat()} would open nothing"
             raise ServingError(msg)
+        if device is not None and scope is not Scope.INGEST:
+            msg = f"a token is bound to a device with the scope {Scope.INGEST}: {scope} reaches beyond any device"
+            raise ServingError(msg)
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         text = f"{_PREFIX}_{token_id}_{secret}"
         row: dict[str, object] = {"token_id": token_id, "name": name, "scope": scope.value, "digest": digest(text)}
         row |= {"created_at": now, "created_by": who, "expires_at": expires_at}
+        row |= {} if device is None else {"site": device[0], "device": device[1]}
         with writing(self._engine) as connection:
             connection.execute(insert(tokens).values(row))
             made = connection.execute(select(tokens).where(tokens.c.token_id == token_id)).mappings().one()

@@ -22,12 +22,16 @@ def token_create(
         _Scope, typer.Option(help="Each allows what those before it do; ingest: to push samples, and nothing else.")
     ] = "read",
     days: Annotated[int, typer.Option(min=0, max=3650, help="Expires after so many; 0: never.")] = 365,
+    device: Annotated[
+        str | None, typer.Option(help="With --scope ingest: the one host whose samples it may push; any by default.")
+    ] = None,
+    site: Annotated[str, typer.Option(help="Of that host.")] = "default",
     json: Json = False,
 ) -> None:
     """Make a token and print it, this once."""
     from serving.cli import token as command
 
-    command.create(name, scope=scope, days=days, as_json=json)
+    command.create(name, scope=scope, days=days, device=None if device is None else (site, device), as_json=json)
 
 
 @token.command("list")

@@ -17,21 +17,25 @@ from serving.store import AlarmStore
 __all__ = ["create", "list_tokens", "revoke"]
 
 
-def create(name: str, *, scope: str, days: int, as_json: bool) -> None:
+def create(name: str, *, scope: str, days: int, device: tuple[str, str] | None, as_json: bool) -> None:
     """Make a token and print its text, and nothing else, on stdout.
 
     Raises:
-        ServingError: the name is none.
+        ServingError: the name is none, or a device is given with another scope than ingest.
     """
     expires_at = utc_now() + timedelta(days=days) if days else None
     with _store() as store:
-        made, text = TokenStore(store.engine).create(name, Scope(scope), who=_who(), expires_at=expires_at)
+        made, text = TokenStore(store.engine).create(
+            name, Scope(scope), who=_who(), expires_at=expires_at, device=device
+        )
         _note(store, "token create", f"{made.token_id} {made.name} {made.scope}")
     if as_json:
         typer.echo(json.dumps(_as_json(made) | {"token": text}, indent=2))
         return
     until = "does not expire" if made.expires_at is None else f"expires {made.expires_at:%Y-%m-%d}"
-    typer.echo(f"token {made.token_id} of {name}, scope {scope}, {until}; it is shown this once:", err=True)
+    typer.echo(
+        f"token {made.token_id} of {name}, scope {scope}{_bound(made)}, {until}; it is shown this once:", err=True
+    )
     typer.echo(text)
 
 
@@ -44,7 +48,7 @@ def list_tokens(*, as_json: bool) -> None:
         return
     table = Table("id", "name", "scope", "made", "by", "expires", "state")
     for token in found:
-        row = (token.token_id, token.name, token.scope, _day(token.created_at), token.created_by)
+        row = (token.token_id, token.name, f"{token.scope}{_bound(token)}", _day(token.created_at), token.created_by)
         table.add_row(*row, _day(token.expires_at), _state(token))
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
 
@@ -71,6 +75,12 @@ def _who() -> str:
 
 def _note(store: AlarmStore, what: str, subject: str) -> None:
     note(store.engine, Entry(at=utc_now(), who=_who(), what=what, subject=subject, outcome="done"))
+
+
+def _bound(token: Token) -> str:
+    return (
+        "" if token.device is None else f" of {token.device}" + ("" if token.site == "default" else f" ({token.site})")
+    )
 
 
 def _state(token: Token) -> str:

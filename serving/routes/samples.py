@@ -27,6 +27,7 @@ async def post_samples(
     The very same body, or the same `Idempotency-Key`, sent again is taken once. A reading that cannot be is left out
     and told; the others are kept.
     """
+    request.state.caller.speaks_for(body.site, body.device)
     services.hosts.check(body.site, body.device)
     who, digest = request.state.caller.name, body.digest
     known = services.sent.get((who, key or digest))
@@ -47,5 +48,6 @@ async def post_samples(
         refused=batch.refused[:_TOLD],
         refused_count=len(batch.refused),
     )
+    request.app.state.metrics.took(batch)
     services.sent.keep((who, key or digest), (digest, taken))
     return taken

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ from ingest.schema import LANE_SAMPLES, MODULES, PORT_EVENTS, PORT_SAMPLES
 from serving.access.auth import OperatorToken
 from serving.access.limits import Buckets
 from serving.access.tokens import Scope, TokenStore
+from serving.app import create_app
 from serving.client import Client
+from serving.errors import ServingError
+from serving.samples.sent import Sent
 from serving.settings import Settings
 from serving.store import AlarmStore
-from serving.wire.samples import SampleRequest
+from serving.wire.samples import SampleRequest, SamplesTaken
 
 PATH = "/v1/samples"
 TOKEN = "correct horse battery staple"
@@ -96,6 +99,52 @@ class TestKept:
 
         assert [True, False, False] == told
         assert 2 == lake.scan(LANE_SAMPLES).collect().height
+
+    def test_what_was_taken_before_a_restart_is_taken_once(
+        self, post: Post, authorized: dict[str, str], store: AlarmStore, settings: Settings, lake: Lake, now: datetime
+    ) -> None:
+        """A kill loses no answer; a line that it cut off is none."""
+        first = post(reading(now), headers={"Idempotency-Key": "k1"}).json()
+        before = lake.latest(LANE_SAMPLES).collect().height
+        kept = settings.home / "sent-samples.jsonl"
+        kept.write_text(kept.read_text() + '["who", "cut of')
+        again = TestClient(create_app(settings, store, token=OperatorToken.of(TOKEN), clock=lambda: now))
+        body = {"device": "gpu0001", "readings": [reading(now)]}
+
+        answer = again.post(PATH, json=body, headers=authorized | {"Idempotency-Key": "k1"}).json()
+
+        assert first | {"new": False} == answer
+        assert before == lake.latest(LANE_SAMPLES).collect().height
+
+    def test_what_was_sent_is_kept_in_bounds(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two files of as many lines as answers are remembered; the oldest are forgotten."""
+        monkeypatch.setattr("serving.samples.sent._MOST_KEPT", 10)
+        sent = Sent(tmp_path / "sent.jsonl")
+        taken = SamplesTaken(
+            received_at=datetime.now(UTC),
+            new=True,
+            lane_samples=1,
+            port_samples=1,
+            events=0,
+            refused=[],
+            refused_count=0,
+        )
+        for n in range(35):
+            sent.keep(("host", str(n)), ("digest", taken))
+
+        again = Sent(tmp_path / "sent.jsonl")
+
+        assert [None, *[("digest", taken)] * 2] == [again.get(("host", str(n))) for n in (20, 30, 34)]
+        assert 20 >= sum(len(path.read_text().splitlines()) for path in tmp_path.iterdir())
+
+    def test_metrics_tell_how_much_came(self, post: Post, client: TestClient, now: datetime) -> None:
+        post(reading(now), reading(now, "eth1", temperature_c=900.0))
+
+        told = client.get("/metrics").text
+
+        assert 'forelight_samples_rows_total{table="lane_samples"} 4.0' in told
+        assert "forelight_samples_refused_total 1.0" in told
+        assert "forelight_samples_last_timestamp_seconds 1" in told
 
     def test_a_key_stands_for_one_request(self, post: Post, now: datetime) -> None:
         key = {"Idempotency-Key": "k1"}
@@ -200,6 +249,21 @@ class TestRefused:
         assert {"read": 403, "operate": 200, "admin": 200, "ingest": 200} == pushed
         assert 403 == client.post("/v1/alarms/x/ack", json={}, headers=headers[Scope.INGEST]).status_code
         assert 401 == client.post(PATH, json={"device": "a"}).status_code
+
+    def test_a_token_that_is_bound_to_a_host_speaks_for_it_alone(self, post: Post, store: AlarmStore) -> None:
+        """Whoever takes it from a server can make up that server's optics, and nobody else's."""
+        tokens = TokenStore(store.engine)
+        _, text = tokens.create("gpu0001", Scope.INGEST, who="test", expires_at=None, device=("default", "gpu0001"))
+        own = {"Authorization": f"Bearer {text}"}
+
+        answers = [post(headers=own), post(headers=own, device="gpu0002"), post(headers=own, site="ams2")]
+
+        assert [200, 403, 403] == [answer.status_code for answer in answers]
+        assert "speaks for gpu0001 of site default alone, not for gpu0002 of default" in answers[1].json()["detail"]
+
+    def test_only_a_token_that_pushes_samples_is_bound(self, store: AlarmStore) -> None:
+        with pytest.raises(ServingError, match="bound to a device with the scope ingest"):
+            TokenStore(store.engine).create("x", Scope.OPERATE, who="t", expires_at=None, device=("default", "gpu0001"))
 
 
 class TestGzip:

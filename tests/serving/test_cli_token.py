@@ -72,3 +72,13 @@ def test_revoking_one_that_is_not_there_is_one_clear_line(console: Console, tmp_
 
     assert 1 == done.code
     assert "forelight: there is no token with the id or name 'nobody'\n" == done.err
+
+
+def test_a_token_of_a_host_is_listed_with_it(console: Console, tmp_path: Path, tokens: TokenStore) -> None:
+    done = console(tmp_path, "token", "create", "gpu0001", "--scope", "ingest", "--device", "gpu0001", "--site", "ams2")
+
+    assert 0 == done.code
+    assert [("ams2", "gpu0001")] == [(token.site, token.device) for token in tokens.by_digest().values()]
+    assert "ingest of gpu0001 (ams2)" in console(tmp_path, "token", "list").out
+    refused = console(tmp_path, "token", "create", "nhc", "--scope", "operate", "--device", "gpu0001")
+    assert (1, True) == (refused.code, "bound to a device with the scope ingest" in refused.err)
