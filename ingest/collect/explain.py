@@ -12,6 +12,7 @@ from ingest.decode.profile import Profile, load_profile, profiles_for
 from ingest.decode.sensors import unread_sensors
 from ingest.decode.tables import unread_rows
 from ingest.errors import AuthError, IngestError, TransportError
+from ingest.gnmi.explain import ask
 from ingest.snmp.connect import Connection, connect
 from ingest.snmp.doctor import explain_silence
 from ingest.snmp.transport import Column
@@ -37,9 +38,9 @@ class Explanation:
     Attributes:
         silence: why it did not answer, in one line; nothing else is then known.
         description: sysDescr.
-        object_id: sysObjectID.
-        tried: profiles, in order; the last one with numbers is the one used.
-        rows: by column that was asked for how many rows there were.
+        object_id: sysObjectID, over SNMP.
+        tried: profiles, or the family of gNMI's paths, in order; the last one with numbers is the one used.
+        rows: by column that was asked for how many rows there were; over gNMI by what may be told.
         decoded: what was read; None where nothing could be.
         unread: what looks like an optic's and is not read, each with the reason.
         lldp: neighbours.
@@ -63,6 +64,8 @@ async def explain(target: Target) -> Explanation:
         ConfigError: it cannot be asked as configured.
     """
     found = Explanation(target)
+    if target.protocol == "gnmi":
+        return await _streamed(found)
     connection = await connect(target)
     try:
         await _ask(connection, found)
@@ -71,6 +74,22 @@ async def explain(target: Target) -> Explanation:
         found.silence = doctor or str(error)
     finally:
         connection.close()
+    return found
+
+
+async def _streamed(found: Explanation) -> Explanation:
+    try:
+        asked = await ask(found.target)
+    except (AuthError, TransportError) as error:
+        found.silence = str(error)
+        return found
+    found.description, found.rows, found.lldp = asked.description, asked.counts, asked.lldp
+    found.decoded, found.unread = asked.decoded, asked.unread
+    numbers = 0
+    if asked.decoded is not None:
+        numbers = sum(reading.value is not None for reading in asked.decoded.readings)
+        found.unread += _doubts(asked.decoded)
+    found.tried = [Tried(asked.family, asked.why, numbers)]
     return found
 
 
@@ -123,6 +142,10 @@ def _unread(cells: Mapping[str, Column], profile: Profile, decoded: Decoded) -> 
         yield from unread_sensors(cells, profile.sensors, entities, ports)
     for table in profile.tables:
         yield from unread_rows(cells, table, entities, ports)
+    yield from _doubts(decoded)
+
+
+def _doubts(decoded: Decoded) -> Iterator[str]:
     for reading in decoded.readings:
         if reading.value is None and reading.raw:
             lane = f" lane {reading.lane}" if reading.lane else ""

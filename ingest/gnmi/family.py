@@ -159,6 +159,10 @@ class Family:
                 return self._root.below[name], inner
         return node, value
 
+    def all_columns(self) -> set[tuple[str, str]]:
+        """What may be told at all: what places are, and columns."""
+        return self.columns(self._root)
+
     def columns(self, node: Node) -> set[tuple[str, str]]:
         """What is at a node and below it: columns, and what their places are."""
         found = {(node.of, column) for column in _levels(node.column)} if node.column else set()

@@ -126,6 +126,11 @@ class GnmiDevice:
         poll.notes = self._notes()
         return poll
 
+    @property
+    def heard_of(self) -> tuple[Mirror, Layout | None] | None:
+        """What has come so far, and where it belongs; None where nothing has."""
+        return None if self._mirror is None else (self._mirror, self._layout)
+
     def close(self) -> None:
         """Listen no more."""
         if self._task is not None:

@@ -55,12 +55,14 @@ def _show(found: Explanation) -> None:
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     say = partial(console.print, soft_wrap=True)
     say(f"{found.target.device}: {' '.join(found.description.split()) or 'no sysDescr'}")
-    say(f"sysObjectID {found.object_id or 'none'}")
+    streams = found.target.protocol == "gnmi"
+    if not streams:
+        say(f"sysObjectID {found.object_id or 'none'}")
     for tried in found.tried:
-        say(f"profile {tried.profile}: {tried.why}; {tried.numbers} numbers of optics")
+        say(f"{'paths' if streams else 'profile'} {tried.profile}: {tried.why}; {tried.numbers} numbers of optics")
     empty = [column for column, rows in found.rows.items() if not rows]
     if empty:
-        say(f"columns without rows: {', '.join(empty)}")
+        say(f"{'not told' if streams else 'columns without rows'}: {', '.join(empty)}")
     if found.decoded:
         console.print(_ports(found.decoded))
     for neighbour in found.lldp.neighbours:
