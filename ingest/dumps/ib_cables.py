@@ -1,7 +1,7 @@
 """Cables and modules as ibdiagnet's CABLE_INFO has them: inventory, lanes, limits.
 
-Powers with a unit are what they say, without one registers of 0.1 uW (SFF-8636 rev 2.10a, table 6-8); a zero of every
-lane is a cable without DOM, as copper is.
+Powers with a unit are what they say, without one registers of 0.1 uW (SFF-8636 rev 2.10a, table 6-8), which is assumed:
+their rows are marked as uncalibrated. A zero of every lane is a cable without DOM, as copper is.
 """
 
 import re
@@ -88,11 +88,17 @@ def _lanes(ports: IbPorts, place: int, row: Mapping[str, str]) -> None:
                 ports.number(place, f"lane/{lane}/tx_bias_ma", value)
         elif (milliwatts := _milliwatts(cell)) is not None:
             ports.number(place, f"lane/{lane}/{found[1].lower()}_power_mw", milliwatts)
+            if milliwatts and not _names_unit(cell):
+                ports.number(place, "assumed/power", 1.0)
+
+
+def _names_unit(cell: str) -> bool:
+    return "w" in cell.lower() or "dbm" in cell.lower()
 
 
 def _milliwatts(cell: str) -> float | None:
     """Watts or dBm where they are named, else a register; decimals without a unit are milliwatts."""
-    if "w" in cell.lower() or "dbm" in cell.lower():
+    if _names_unit(cell):
         value, _ = power(cell)
         return None if value is None else dbm_to_mw(value)
     number = decimal(cell)

@@ -33,6 +33,7 @@ class Reading:
         module: text columns of `modules`, `serial` among them; `speed_gbps` is a number.
         limits: by quantity, the module's own limits: low_alarm, low_warn, high_warn, high_alarm.
         sub_interface: where the counters belong to a breakout of the cage.
+        quality: bits of `Quality` that hold for all of it.
     """
 
     line: int
@@ -48,6 +49,7 @@ class Reading:
     module: dict[str, str | float] = field(default_factory=dict)
     limits: dict[str, dict[str, float]] = field(default_factory=dict)
     sub_interface: str | None = None
+    quality: int = 0
 
     @property
     def empty(self) -> bool:
@@ -112,6 +114,7 @@ class Reading:
         self.module = other.module | self.module
         self.limits = other.limits | self.limits
         self.sub_interface = self.sub_interface or other.sub_interface
+        self.quality |= other.quality
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,8 +100,8 @@ def _doubts(reading: Reading) -> int:
     """What is to be doubted of all of a reading: limits that contradict each other (field_faults.md, row 30)."""
     for quantity, limits in reading.limits.items():
         if any(limits.values()) and not plausible_limits(limits, quantity):
-            return int(Quality.LIMITS_IMPLAUSIBLE)
-    return 0
+            return reading.quality | int(Quality.LIMITS_IMPLAUSIBLE)
+    return reading.quality
 
 
 def _grid(readings: Iterable[Reading]) -> tuple[list[int], list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.dumps import DumpReport, Given, Reading
-from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, Table
+from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, Quality, Table
 
 Read = Callable[..., list[Reading]]
 Take = Callable[..., DumpReport]
@@ -52,6 +52,7 @@ def test_powers_are_watts_or_registers_and_copper_has_none(take: Take, rows: Row
     assert pytest.approx(-3.0, abs=0.001) == lanes["leaf01", 1]["rx_power_dbm"]
     assert pytest.approx(1.0, abs=0.001) == lanes["leaf01", 1]["tx_power_dbm"]
     assert (-40.0, 0.0) == (lanes["leaf01", 2]["rx_power_dbm"], lanes["leaf01", 2]["tx_power_dbm"])
+    assert {int(Quality.UNCALIBRATED)} == {row["quality"] for row in lanes.values()}, "registers are assumed"
     module = next(row for row in rows(MODULES) if row["serial"] == "LM0000801")
     assert (75.0, -5.0, pytest.approx(3.63)) == (
         module["temperature_high_alarm_c"],
