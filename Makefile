@@ -14,10 +14,10 @@ OLD := forelight needs Python 3.11 or newer; install it, or name it: make PYTHON
 NO_VENV := forelight needs the Debian package python3-venv (apt-get install python3-venv), or uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo serve test check lint types fix lock audit bench notebooks clean
+.PHONY: help setup install demo serve test test-fabric check lint types fix lock audit bench notebooks clean
 
 help: ## list these commands
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 15
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 15
 
 setup: .venv/dev.stamp ## create .venv with everything that development needs
 
@@ -31,6 +31,9 @@ serve: .venv/runtime.stamp ## serve alarms and risks over HTTP (ARGS=--port=9000
 
 test: check ## lint, types and tests (ARGS=tests/ingest: only these; SLOW=1: the slow ones, too)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(if $(SLOW),,-m "not slow") $(ARGS)
+
+test-fabric: .venv/dev.stamp ## probes and localisation on network namespaces, an hour, as root (ARGS="--links 4 --each 2 --idle 3")
+	@PYTHONPATH=.:tests $(BIN)/python -m fabric_bed $(ARGS)
 
 check: lint types ## lint, formatting and types
 

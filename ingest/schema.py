@@ -405,7 +405,10 @@ PROBES: Final = Table(
         ("reverse_lost", _I),  # of which the reply was lost
         ("refused", _I),  # answered by the target's kernel: nobody listens there
         ("late", _I),  # answered, after the timeout
-        ("kernel_answers", _B),  # asked only where nothing was answered: whether the target's kernel lives
+        (
+            "kernel_answers",
+            _B,
+        ),  # asked only where the target does not tell its count: whether the target's kernel lives
         ("source_epoch", _I),  # drawn at each start of the prober
         ("target_epoch", _I),  # as the last reply told it
         ("epoch_changed", _B),  # the responder was started anew since the last window: its counts say nothing

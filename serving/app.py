@@ -30,7 +30,7 @@ from serving.errors import ProblemError
 from serving.hot import HotMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, InflateMiddleware, SecurityHeadersMiddleware
-from serving.routes import alarms, health, links, outcomes, samples, score, transceivers
+from serving.routes import alarms, health, links, outcomes, probes, samples, score, transceivers
 from serving.samples.intake import Intake
 from serving.samples.sent import Sent
 from serving.scoring.champion import Champion, Scorer
@@ -94,7 +94,7 @@ def create_app(
     app.state.metrics = Metrics(store, clock)
     _add_middleware(app)
     problems.install(app)
-    for routes in (alarms, transceivers, links, score, outcomes, samples, health):
+    for routes in (alarms, transceivers, links, score, outcomes, samples, probes, health):
         app.include_router(routes.router)
     contract.install(app, open_reads=open_reads)
     return app
@@ -119,8 +119,8 @@ async def _lifespan(app: FastAPI, *, owned: bool) -> AsyncIterator[None]:
 def _add_middleware(app: FastAPI) -> None:
     """From the innermost to the outermost."""
     services: Services = app.state.services
-    app.add_middleware(InflateMiddleware, limits={"/v1/samples": _SAMPLES_BYTES})
-    larger = {"/v1/score": _SCORE_BYTES, "/v1/samples": _SAMPLES_BYTES}
+    app.add_middleware(InflateMiddleware, limits={"/v1/samples": _SAMPLES_BYTES, "/v1/probes": _SAMPLES_BYTES})
+    larger = {"/v1/score": _SCORE_BYTES, "/v1/samples": _SAMPLES_BYTES, "/v1/probes": _SAMPLES_BYTES}
     app.add_middleware(BodyLimitMiddleware, limit_bytes=_BODY_BYTES, larger=larger)
     app.add_middleware(HotMiddleware, services=services, lanes=(alarms.LANE, transceivers.LANE))
     app.add_middleware(CallerMiddleware, book=services.book, per_s=services.settings.rate_per_s)

@@ -22,6 +22,8 @@ _PART: Final = 0.9
 _ASKS: Final = 9
 _ASK_EVERY_S: Final = 0.07
 _OWN_ASKS: Final = 5
+_LIFE_ASKS: Final = 3
+"""So many unanswered questions are no chance loss: is there a kernel?"""
 _LIFE_PORT: Final = 33_533
 """Nobody listens there: a kernel that lives says so."""
 _RING: Final = 8_192
@@ -80,9 +82,10 @@ class Prober:
             if (tallies := self._rounds.get(number)) is not None:
                 self._probe(tallies[key])
         while self._timers and self._timers[0][0] <= now:
-            _, number, asked = heapq.heappop(self._timers)
-            if asked < _ASKS:
+            due, number, asked = heapq.heappop(self._timers)
+            if asked < _ASKS:  # the next one not before what came meanwhile was read, however late this one is
                 self._ask(number, asked)
+                heapq.heappush(self._timers, (max(due, now) + _ASK_EVERY_S, number, asked + 1))
             else:
                 self._close(number)
 
@@ -144,8 +147,7 @@ class Prober:
                     self._due.append((due, number, key))
                 due += step
         heapq.heapify(self._due)
-        for asked in range(_ASKS + 1):
-            heapq.heappush(self._timers, (end + todo.timeout_s + asked * _ASK_EVERY_S, number, asked))
+        heapq.heappush(self._timers, (end + todo.timeout_s, number, 0))
 
     def _probe(self, tally: Tally) -> None:
         flow = tally.flow
@@ -158,14 +160,14 @@ class Prober:
         self._left[flow.source_port, number % _RING] = tally, seq
 
     def _ask(self, number: int, asked: int) -> None:
-        """Ask after flows that miss replies; of targets that answer nothing, whether their kernel lives."""
+        """Ask after flows that miss replies; of targets that do not tell, whether their kernel lives."""
         dead: dict[str, list[Tally]] = {}
         for tally in self._rounds.get(number, {}).values():
             if not tally.lost or tally.settled:
                 continue
             port = tally.flow.source_port if asked < _OWN_ASKS else self._other(tally.flow)
             self._send(Packet(Kind.ASK, tally.flow.source_port, self._epoch, number, 0), tally.flow, port)
-            if not tally.answered:
+            if asked >= _LIFE_ASKS:
                 dead.setdefault(tally.flow.target_address, []).append(tally)
         for tallies in dead.values():
             for tally in tallies:

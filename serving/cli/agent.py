@@ -11,7 +11,7 @@ from ingest.agent.loop import Agent, Options
 from ingest.agent.pushing import Service
 from ingest.errors import ConfigError, TransportError
 
-__all__ = ["run"]
+__all__ = ["agent_token", "run"]
 
 _TOKEN: Final = "FORELIGHT_AGENT_TOKEN"  # noqa: S105 - the variable's name
 _TOKEN_FILE: Final = "FORELIGHT_AGENT_TOKEN_FILE"  # noqa: S105 - as above
@@ -25,7 +25,7 @@ def run(url: str, options: Options, ca_file: Path | None, *, once: bool) -> None
         BusyError: another agent runs over the same spool.
         TransportError: once only: what was read is kept, and not taken yet.
     """
-    agent = Agent(options, Service(url, _token(), ca_file), _say)
+    agent = Agent(options, Service(url, agent_token(), ca_file), _say)
     if once:
         if not agent.once():
             msg = f"{url} did not take all; what was read waits in {options.spool}"
@@ -37,7 +37,12 @@ def run(url: str, options: Options, ca_file: Path | None, *, once: bool) -> None
     agent.run(stop)
 
 
-def _token() -> str:
+def agent_token() -> str:
+    """Of the environment, or of the file that it names.
+
+    Raises:
+        ConfigError: there is neither, or the file cannot be read.
+    """
     if token := os.environ.get(_TOKEN, "").strip():
         return token
     path = os.environ.get(_TOKEN_FILE, "")

@@ -34,7 +34,7 @@ async def post_samples(
     if known is not None and known[0] != digest:
         msg = f"the key {key!r} was given for other samples; each request has a key of its own"
         raise IdempotencyError(msg)
-    if known is not None:
+    if known is not None and isinstance(known[1], SamplesTaken):
         return known[1].model_copy(update={"new": False})
     now = services.clock()
     batch = await asyncio.to_thread(judged, body, now)

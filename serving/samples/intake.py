@@ -22,7 +22,7 @@ from ingest.dumps.modules import module_rows
 from ingest.dumps.reading import Reading
 from ingest.errors import LakeError
 from ingest.lake import Lake
-from ingest.schema import LANE_SAMPLES, MODULES, PORT_EVENTS, PORT_SAMPLES, Table
+from ingest.schema import LANE_SAMPLES, MODULES, PORT_EVENTS, PORT_SAMPLES, PROBE_PATHS, PROBES, Table
 from serving.errors import SamplesUnavailableError
 from serving.samples.judging import Batch
 
@@ -164,6 +164,8 @@ class Intake:
         yield LANE_SAMPLES, [row for batch in batches for row in batch.lanes]
         yield PORT_SAMPLES, [row for batch in batches for row in batch.ports]
         yield PORT_EVENTS, [row for batch in batches for row in batch.events]
+        yield PROBES, [row for batch in batches for row in batch.probes]
+        yield PROBE_PATHS, [row for batch in batches for row in batch.paths]
         yield MODULES, self._modules(batches)
 
     def _modules(self, batches: list[Batch]) -> list[dict[str, Any]]:

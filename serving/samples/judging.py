@@ -10,7 +10,7 @@ from ingest.dumps.rows import rows_of
 from ingest.schema import LIMITS
 from serving.wire.samples import RefusedSample, SampleReading, SampleRequest
 
-__all__ = ["OLDEST", "Batch", "judged"]
+__all__ = ["OLDEST", "Batch", "against", "judged"]
 
 OLDEST: Final = timedelta(days=31)
 _AHEAD: Final = timedelta(minutes=5)
@@ -37,11 +37,22 @@ class Batch:
     events: list[dict[str, Any]]
     readings: list[Reading]
     refused: list[RefusedSample] = field(default_factory=list)
+    probes: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
         """Of all tables."""
-        return len(self.lanes) + len(self.ports) + len(self.events)
+        return sum(len(each) for each in (self.lanes, self.ports, self.events, self.probes, self.paths))
+
+
+def against(time: datetime, now: datetime) -> str | None:
+    """Why a row of that time is not taken now; None where it is."""
+    if time > now + _AHEAD:
+        return f"lies {(time - now).total_seconds():.0f} s in the future: set the host's clock"
+    if time < now - OLDEST:
+        return f"lies more than {OLDEST.days} days in the past"
+    return None
 
 
 def judged(asked: SampleRequest, now: datetime) -> Batch:
@@ -50,7 +61,7 @@ def judged(asked: SampleRequest, now: datetime) -> Batch:
     taken: dict[tuple[str, datetime], Reading] = {}
     for each in asked.readings:
         key = (each.interface, each.time)
-        reason = _against(each.time, now) or ("the same port and time are given twice" if key in taken else None)
+        reason = against(each.time, now) or ("the same port and time are given twice" if key in taken else None)
         if reason:
             refused.append(RefusedSample(interface=each.interface, time=each.time, column=None, reason=reason))
         else:
@@ -67,18 +78,10 @@ def judged(asked: SampleRequest, now: datetime) -> Batch:
     return Batch(asked.site, rows.lanes, rows.ports, events, list(taken.values()), refused)
 
 
-def _against(time: datetime, now: datetime) -> str | None:
-    if time > now + _AHEAD:
-        return f"lies {(time - now).total_seconds():.0f} s in the future: set the host's clock"
-    if time < now - OLDEST:
-        return f"lies more than {OLDEST.days} days in the past"
-    return None
-
-
 def _events(asked: SampleRequest, now: datetime, refused: list[RefusedSample]) -> list[dict[str, Any]]:
     rows = []
     for event in asked.events:
-        if reason := _against(event.time, now):
+        if reason := against(event.time, now):
             refused.append(RefusedSample(interface=event.interface, time=event.time, column=None, reason=reason))
             continue
         where = {"site": asked.site, "device": asked.device, "received_at": now, "source": "agent"}

@@ -14,6 +14,7 @@ from typing import Final
 
 from serving.access.limits import Buckets
 from serving.errors import HostRateError
+from serving.wire.probes import ProbesTaken
 from serving.wire.samples import SamplesTaken
 
 __all__ = ["Hosts", "Sent"]
@@ -25,7 +26,7 @@ _BURST: Final = 120.0
 """A host that was cut off for a day sends what it kept in some hundred requests."""
 
 Key = tuple[str, str]
-Answer = tuple[str, SamplesTaken]
+Answer = tuple[str, SamplesTaken | ProbesTaken]
 
 
 class Sent:

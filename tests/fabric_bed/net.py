@@ -27,7 +27,7 @@ _SYSCTLS: Final = {
 
 def missing() -> str | None:
     """Why there can be no namespaces here; None where there can."""
-    lacking = [name for name in ("ip", "nft", "tc") if shutil.which(name) is None]
+    lacking = [name for name in ("ip", "nft", "tc", "chrt") if shutil.which(name) is None]
     if lacking:
         return f"network namespaces need {', '.join(lacking)}"
     name = f"flt{os.getpid()}"
@@ -64,6 +64,7 @@ class Fabric:
     prefix: str = field(default_factory=lambda: f"fl{os.getpid()}")
     cables: list[Cable] = field(default_factory=list)
     addresses: dict[tuple[str, str], str] = field(default_factory=dict)
+    _dropping: set[str] = field(default_factory=set)
 
     def host_names(self) -> list[str]:
         """In the order of leaves."""
@@ -121,16 +122,18 @@ class Fabric:
 
     def rule(self, node: str, match: str) -> None:
         """Drop what a node forwards and that matches."""
+        self._dropping.add(node)
         self.sh(
             node,
             "nft add table inet bed; nft add chain inet bed f '{ type filter hook forward priority 0; }';"
             f"nft add rule inet bed f '{match} drop'",
         )
 
-    def heal(self, nodes: Iterable[str]) -> None:
+    def heal(self) -> None:
         """No node drops anything any more."""
-        for node in nodes:
-            self.sh(node, "nft delete table inet bed 2>/dev/null || true")
+        for node in self._dropping:
+            self.sh(node, "nft delete table inet bed")
+        self._dropping.clear()
 
     def python(self, node: str, *words: str) -> list[str]:
         """A command line that runs in a node's namespace."""

@@ -1,0 +1,94 @@
+"""``POST /v1/probes``: what probe agents push is in the lake, or durably before it, when it is acknowledged."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from ingest.lake import Lake
+from ingest.schema import PROBE_PATHS, PROBES
+
+Post = Callable[..., Any]
+FLOW = {
+    "source_interface": "eth0",
+    "source_address": "10.1.0.2",
+    "source_port": 49_152,
+    "target_interface": "eth0",
+    "target_address": "10.1.7.2",
+    "target_port": 4791,
+}
+
+
+def _probe(at: datetime, **more: Any) -> dict[str, Any]:
+    counts = {"window_s": 20.0, "kind": "inter_tor", "sent": 20, "lost": 3, "forward_lost": 2, "reverse_lost": 1}
+    return FLOW | {"time": at.isoformat(), "target_device": "gpu0008"} | counts | more
+
+
+def _path(at: datetime, direction: str, other: str) -> dict[str, Any]:
+    far = "target_device" if direction == "forward" else "source_device"
+    way = {"direction": direction, "hops": ["10.1.0.1", None, "10.2.9.1"], "reached": True}
+    return FLOW | {"time": at.isoformat(), far: other} | way
+
+
+@pytest.fixture(name="post")
+def _post(client: TestClient, authorized: dict[str, str]) -> Post:
+    """Posts rows of gpu0001."""
+    client.app.state.services.intake.window_s = 0.01  # type: ignore[attr-defined]
+
+    def post(**rows: Any) -> Any:
+        return client.post("/v1/probes", json={"device": "gpu0001"} | rows, headers=authorized)
+
+    return post
+
+
+def test_rows_are_in_the_lake_when_it_is_answered(post: Post, lake: Lake, now: datetime) -> None:
+    """The host that pushed is the prober, of the ways of replies the target."""
+    answer = post(probes=[_probe(now)], paths=[_path(now, "forward", "gpu0008"), _path(now, "reverse", "gpu0009")])
+    probe = lake.latest(PROBES).collect().to_dicts()[0]
+    paths = lake.latest(PROBE_PATHS).collect().to_dicts()
+
+    assert (200, 1, 2) == (answer.status_code, answer.json()["probes"], answer.json()["paths"])
+    assert ("gpu0001", "gpu0008", 2, 1) == tuple(
+        probe[name] for name in ("source_device", "target_device", "forward_lost", "reverse_lost")
+    )
+    assert {("forward", "gpu0001", "gpu0008"), ("reverse", "gpu0009", "gpu0001")} == {
+        (path["direction"], path["source_device"], path["target_device"]) for path in paths
+    }
+    assert ["10.1.0.1", None, "10.2.9.1"] == paths[0]["hops"]
+
+
+def test_the_same_again_is_taken_once(post: Post, lake: Lake, now: datetime) -> None:
+    first, again = (post(probes=[_probe(now)]).json() for _ in range(2))
+
+    assert (True, False) == (first["new"], again["new"])
+    assert 1 == lake.latest(PROBES).collect().height
+
+
+def test_a_row_of_a_wrong_clock_is_told_and_the_others_are_kept(post: Post, now: datetime) -> None:
+    answer = post(probes=[_probe(now), _probe(now + timedelta(hours=1), source_port=49_153)]).json()
+
+    assert (1, 1) == (answer["probes"], answer["refused_count"])
+    assert 49_153 == answer["refused"][0]["source_port"]
+    assert "in the future" in answer["refused"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"lost": 21}, {"reverse_lost": 2}, {"source_address": "nowhere"}, {"kind": "any"}, {"window_s": 0}, {"extra": 1}],
+    ids=lambda wrong: str(next(iter(wrong))),
+)
+def test_what_cannot_be_is_refused_whole(post: Post, now: datetime, wrong: dict[str, Any]) -> None:
+    """An agent adds up its own counts: one that does not is none of ours."""
+    assert 422 == post(probes=[_probe(now, **wrong)]).status_code
+
+
+def test_nothing_is_nothing_to_take(post: Post) -> None:
+    assert 422 == post().status_code
+
+
+def test_a_stranger_pushes_nothing(client: TestClient, now: datetime) -> None:
+    answer = client.post("/v1/probes", json={"device": "gpu0001", "probes": [_probe(now)]})
+
+    assert 401 == answer.status_code
