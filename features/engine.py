@@ -6,12 +6,13 @@ done. A worker that dies takes nothing along: its jobs are done again by another
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, TypeVar
 
@@ -174,11 +175,18 @@ class Pool(BaseEngine):
             self._executor = None
 
     def __exit__(self, *error: object) -> None:
+        if isinstance(error[0], type) and issubclass(error[0], (SystemExit, KeyboardInterrupt)):
+            for worker in active_children():  # told to end by hand: what they are at is nobody's any more
+                worker.terminate()
         self._stop()
 
 
 def _share_cores(threads: int) -> None:
-    """In a new worker, before polars is imported: its threads and those of its siblings share the cores."""
+    """In a new worker, before polars is imported: its threads and those of its siblings share the cores.
+
+    Ctrl-C reaches workers, too: they end without a word, for the process that gave out the jobs speaks.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault("POLARS_MAX_THREADS", str(threads))
 
 

@@ -31,6 +31,9 @@ def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], A
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        msg = f"{path}: No such file; -c names another, docs/vendors.md and docs/deliveries.md have some to copy"
+        raise ConfigError(msg) from None
     except OSError as error:
         msg = f"{path}: {error.strerror}"
         raise ConfigError(msg) from None

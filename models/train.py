@@ -197,7 +197,7 @@ def _made(pieces: Sequence[_Piece], ports: pl.DataFrame, engine: Engine) -> Iter
 def _times(lake: Lake, until: datetime) -> list[datetime]:
     days = lake.dates(PORT_SAMPLES)
     if not days:
-        msg = f"{lake.uri} holds no telemetry: collect or import some first"
+        msg = f"{lake.uri} holds no telemetry: forelight import DIR, or forelight collect, brings some"
         raise ModelError(msg)
     begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC) + WARM_UP
     times = hourly(begin, until)

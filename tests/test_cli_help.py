@@ -1,6 +1,9 @@
 """The command line is quick: its help needs none of the heavy libraries."""
 
 import json
+import os
+import pty
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -62,6 +65,59 @@ def test_every_command_explains_itself() -> None:
             silent.append(path)
 
     assert [] == silent
+
+
+def test_help_groups_the_commands_and_ends_with_the_first_three() -> None:
+    """As the only manual it must say where to begin."""
+    told = " ".join(_forelight("--help").stdout.split())
+
+    panels = [told.index(name) for name in ("Start here", "Data in", "Learn and judge", "Every day", "Keep it safe")]
+    assert sorted(panels) == panels
+    first = [told.index(name) for name in ("forelight demo", "forelight import DIR", "forelight backtest --from")]
+    assert sorted(first) == first
+    assert "Begin with:" in told
+
+
+@pytest.mark.parametrize(
+    ("shell", "asked"),
+    [
+        ("bash", {"COMP_WORDS": "forelight lake c", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "forelight lake c"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "forelight lake c", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_a_shell_completes_commands(shell: str, asked: dict[str, str]) -> None:
+    """As the script does that `forelight --show-completion` prints."""
+    env = os.environ | asked | {"_FORELIGHT_COMPLETE": f"complete_{shell}"}
+    script = [sys.executable, "-c", "import sys; sys.argv[0] = 'forelight'; from serving.cli import main; main()"]
+    done = subprocess.run(script, env=env, capture_output=True, text=True, check=False)
+
+    assert {"check", "compact", "create"} == set(re.findall(r"\b(check|compact|create|stats|prune)\b", done.stdout))
+
+
+def _on_a_terminal(**env: str) -> str:
+    """What `forelight --help` writes to a terminal."""
+    ours, theirs = pty.openpty()
+    plain = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+    script = [sys.executable, "-c", "from serving.cli import main; main()", "--help"]
+    with subprocess.Popen(script, stdout=theirs, env=plain | {"TERM": "xterm-256color"} | env) as running:
+        os.close(theirs)
+        read = b""
+        while running.poll() is None or not read.endswith(b"\n"):
+            try:
+                read += os.read(ours, 65536)
+            except OSError:  # the other end is closed: that is its end of file
+                break
+    os.close(ours)
+    return read.decode()
+
+
+def test_colour_is_for_terminals_that_want_it() -> None:
+    colour = re.compile(r"\x1b\[[0-9;]*3[0-9]")
+
+    assert colour.search(_on_a_terminal())
+    assert not colour.search(_on_a_terminal(NO_COLOR="1"))
+    assert "\x1b" not in _forelight("--help").stdout
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

@@ -75,7 +75,7 @@ def write_export(
         raise ExportError(msg)
     days = [day for day in _days(lake) if (until is None or day < until) and (since is None or _next(day) > since)]
     if not days:
-        msg = "the lake holds no telemetry to export"
+        msg = "the lake holds no telemetry to export: forelight import DIR, or forelight collect, brings some"
         raise ExportError(msg)
     report = ExportReport()
     try:

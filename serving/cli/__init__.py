@@ -2,20 +2,30 @@
 
 Each command is a module beside this one, imported only when it is run, so that
 ``forelight --help`` needs none of the heavy libraries.
-Exit codes: 0 done, 1 the work failed (one clear line on stderr), 2 usage.
+Exit codes: 0 done, 1 the work failed (one clear line on stderr), 2 usage, 130 ended by Ctrl-C (one line, too).
 """
 
 import os
+import signal
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from ingest.errors import ForelightError
 from serving.cli.app import app
 from serving.settings import Settings
 
 __all__ = ["app", "main"]
+
+_INTERRUPTED: Final = 128 + signal.SIGINT
+
+
+class _InterruptedError(SystemExit):
+    """Ctrl-C: no failure, and nobody's to catch; what was begun is undone on the way out."""
 
 
 def main() -> None:
@@ -32,8 +42,11 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        _prepare()
-        app()
+        with _interruptible():
+            _prepare()
+            app()
+    except _InterruptedError:
+        _fail("stopped by Ctrl-C; what was finished is kept, the rest can be done again", _INTERRUPTED)
     except ForelightError as error:
         _fail(str(error))
     except OSError as error:  # a folder that cannot be written, a full disk: the system says it best
@@ -44,9 +57,27 @@ def _run() -> None:
         _fail(f"{str(error).splitlines()[0]}; forelight lake check tells which file it is")
 
 
-def _fail(line: str) -> NoReturn:
+def _fail(line: str, code: int = 1) -> NoReturn:
     print(f"forelight: {line}", file=sys.stderr)  # noqa: T201 - the one place that speaks to stderr
-    sys.exit(1)
+    sys.exit(code)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends the command in order, a second one at once; what runs until it is told has handlers of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise _InterruptedError(_INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _prepare() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Final
 
 import polars as pl
 from rich.console import Console
-from rich.progress import Progress, TaskID
 
 from features.fleet import Fleet
 from features.labels import failure_events
@@ -25,6 +24,7 @@ from models.evaluate import judge, judge_levels
 from models.risk_card import with_alarm_risks
 from models.scorecard import Scorecard, scorecard_table
 from models.tables import rich_table, small_tables
+from serving.cli.progress import bars, step
 from serving.settings import Settings
 
 __all__ = ["run"]
@@ -43,22 +43,22 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         LakeError: there is no telemetry to judge by.
     """
     raised = read_alarms(alarms)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars, _lake(data, bars) as lake:
-        task = bars.add_task("dating failures", total=None)
+    with _lake(data) as lake, bars("days") as shown:
+        task = shown.add_task("dating failures", total=None)
         start, end = _period(lake, start, end)
         fleet = Fleet.load(lake)
         events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
-        bars.update(task, description="judging")
+        shown.update(task, description="judging")
         cards = judge_levels(raised, events, fleet, start=start, end=end)
         cards[0] = with_alarm_risks(cards[0], raised, events, fleet)
         strange = unknown_ports(raised, fleet)
-        bars.update(task, description="module limits", total=(end - start) / timedelta(days=1))
-        limits = _limits(lake, fleet, start, end, bars, task)
+        shown.update(task, description="module limits", total=(end - start) / timedelta(days=1))
+        limits = _limits(lake, fleet, start, end, lambda done: shown.update(task, completed=done))
         baseline = judge(limits, events, fleet, start=start, end=end, name="module limits")
     if strange:
-        shown = ", ".join(strange[:_SHOWN]) + (", …" if len(strange) > _SHOWN else "")
-        console.print(f"no such port in links or inventory, so alarms there are false: {shown}", markup=False)
+        named = ", ".join(strange[:_SHOWN]) + (", …" if len(strange) > _SHOWN else "")
+        told = f"no such port in links or inventory, so alarms there are false: {named}"
+        Console(stderr=True).print(told, markup=False)
     if as_json:
         print(json.dumps({**_as_json(cards, baseline), "unknown_ports": strange}, indent=2, allow_nan=False))  # noqa: T201 - the answer
     else:
@@ -69,19 +69,17 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
 
 
 @contextmanager
-def _lake(data: Path | None, bars: Progress) -> Iterator[Lake]:
+def _lake(data: Path | None) -> Iterator[Lake]:
     """The lake of this installation, or a passing one that holds an export."""
     if data is None:
         yield Lake(Settings.from_env().lake_uri)
         return
-    task = bars.add_task(f"reading {data}", total=None)
     with tempfile.TemporaryDirectory(prefix="forelight-") as folder:
         lake = Lake(f"{folder}/lake")
-        report = import_export(
-            data, lake, progress=lambda _, done, total: bars.update(task, completed=done, total=total)
-        )
+        with step(f"reading {data}") as progress:
+            report = import_export(data, lake, progress=lambda _, done, total: progress(done / max(total, 1)))
         for finding in report.refused:
-            bars.console.print(f"left out: {finding}", markup=False)
+            Console(stderr=True).print(f"left out: {finding}", markup=False)
         yield lake
 
 
@@ -99,7 +97,9 @@ def _period(lake: Lake, start: datetime | None, end: datetime | None) -> tuple[d
     return start, end
 
 
-def _limits(lake: Lake, fleet: Fleet, start: datetime, end: datetime, bars: Progress, task: TaskID) -> pl.DataFrame:
+def _limits(
+    lake: Lake, fleet: Fleet, start: datetime, end: datetime, progress: Callable[[float], None]
+) -> pl.DataFrame:
     """What the modules' own warning limits would have raised."""
     return limit_alarms(
         lake.scan(LANE_SAMPLES),
@@ -107,7 +107,7 @@ def _limits(lake: Lake, fleet: Fleet, start: datetime, end: datetime, bars: Prog
         fleet,
         start=start,
         end=end,
-        progress=lambda until: bars.update(task, completed=(until - start) / timedelta(days=1)),
+        progress=lambda until: progress((until - start) / timedelta(days=1)),
     )
 
 

@@ -31,6 +31,9 @@ def run(*, as_json: bool) -> None:
         print(json.dumps(answer, indent=2, allow_nan=False))  # noqa: T201 - the answer
         return
     console = Console()
+    if told.is_empty():
+        console.print("there are no tickets: forelight import takes tickets.csv, or any spreadsheet by a map")
+        return
     console.print(_table(told))
     counts = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in summary.items())
     late = told.filter(pl.col("evidence"))

@@ -4,8 +4,7 @@ import dataclasses
 import difflib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from ingest.config import load_retention
 from ingest.errors import LakeError, ServingError
 from ingest.lake import Finding, Lake
 from ingest.schema import TABLES
+from serving.cli.progress import bars
 from serving.leases import rewrite_lease
 from serving.settings import Settings
 
@@ -63,20 +63,20 @@ def compact() -> None:
     settings = Settings.from_env()
     lake, lease = Lake(settings.lake_uri), rewrite_lease(settings)
     days, small, failed = 0, 0, []
-    with _bars() as bars:
+    with bars("days") as shown:
         for table in _ALL.values():
-            task = bars.add_task(table.name, total=max(len(lake.dates(table)), 1))
+            task = shown.add_task(table.name, total=max(len(lake.dates(table)), 1))
             try:
                 done = lake.compact(
                     table,
                     lease=lease,
                     keep_versions=table in _TILES,
-                    progress=lambda _, task=task: bars.advance(task),  # type: ignore[misc]  # mypy on a default
+                    progress=lambda _, task=task: shown.advance(task),  # type: ignore[misc]  # mypy on a default
                 )
                 days, small = (days, small + done) if table.time is None else (days + done, small)
             except LakeError as error:
                 failed.append(str(error))
-            _finish(bars, task)
+            _finish(shown, task)
     Console().print(f"{days} days rewritten, {small} tables without days")
     if failed:
         raise ServingError("; ".join(failed))
@@ -129,12 +129,12 @@ def prune(*, keep: Iterable[str], config: Path | None, safe_age: str, as_json: b
         msg = f"--safe-age {safe_age}: readers may hold files for an hour at least"
         raise ServingError(msg)
     lake, lease = Lake(settings.lake_uri), rewrite_lease(settings)
-    with _bars() as bars:
-        task = bars.add_task("prune", total=len(_ALL))
+    with bars("tables") as shown:
+        task = shown.add_task("prune", total=len(_ALL))
         found = []
         for name, table in _ALL.items():
             found.append(lake.prune(table, lease=lease, keep=kept.get(name), safe_age=age))
-            bars.advance(task)
+            shown.advance(task)
     if as_json:
         print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=2))  # noqa: T201 - the answer
         return
@@ -148,11 +148,11 @@ def check(*, deep: bool, repair: bool, as_json: bool) -> None:
     settings = Settings.from_env()
     lake = Lake(settings.lake_uri)
     found: list[Finding] = []
-    with _bars() as bars:
-        task = bars.add_task("check", total=len(_ALL))
+    with bars("tables") as shown:
+        task = shown.add_task("check", total=len(_ALL))
         for table in _ALL.values():
             found += lake.check([table], deep=deep)
-            bars.advance(task)
+            shown.advance(task)
     mended = lake.repair(found, _TILES, lease=rewrite_lease(settings)) if repair and found else []
     if as_json:
         entries = [dataclasses.asdict(entry) | {"repaired": entry in mended} for entry in found]
@@ -168,12 +168,5 @@ def check(*, deep: bool, repair: bool, as_json: bool) -> None:
         Console().print("The lake is whole.")
 
 
-@contextmanager
-def _bars() -> Iterator[Progress]:
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
-        yield bars
-
-
-def _finish(bars: Progress, task: TaskID) -> None:
-    bars.update(task, completed=float("inf"))
+def _finish(shown: Progress, task: TaskID) -> None:
+    shown.update(task, completed=float("inf"))

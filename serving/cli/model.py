@@ -32,6 +32,9 @@ def list_versions(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps([dataclasses.asdict(version) for version in versions], indent=2))  # noqa: T201
         return
+    if not versions:
+        Console().print("there is no model yet: forelight train makes one", highlight=False)
+        return
     table = Table("version", "aliases", "trained until", title="forelight")
     for version in versions:
         table.add_row(version.version, ", ".join(version.aliases), version.trained_until)

@@ -82,8 +82,8 @@ def _scored(
     settings: Settings, registry: Registry, at: datetime | None, check: Callable[[], None], compute: Compute
 ) -> Scoring:
     lake = Lake(settings.lake_uri)
-    artifact = _champion(registry)
     hour = (at or newest_hour(lake)).replace(minute=0, second=0, microsecond=0)
+    artifact = _champion(registry)
     with AlarmStore(settings.database_url) as store:
         sweep(store, settings.alarm_ttl_s, utc_now())
         last = store.latest_run()

@@ -118,13 +118,18 @@ def _no_password() -> str:
 
 def _until_told(server: uvicorn.Server, bound: socket.socket) -> None:
     """Run until a signal; uvicorn raises it again once it has ended, which is no failure."""
-    before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+    told: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _frame: told.append(number))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
     try:
         server.run(sockets=[bound])
-    except KeyboardInterrupt:
-        _say("forelight has stopped")
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if signal.SIGINT in told:
+        _say("forelight has stopped")
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -28,7 +28,7 @@ def newest_hour(lake: Lake) -> datetime:
     """
     days = lake.dates(PORT_SAMPLES)
     if not days:
-        msg = f"{lake.uri} holds no telemetry: collect or import some first"
+        msg = f"{lake.uri} holds no telemetry: forelight import DIR, or forelight collect, brings some"
         raise ModelError(msg)
     since = datetime(days[-1].year, days[-1].month, days[-1].day, tzinfo=UTC)
     newest: datetime = (

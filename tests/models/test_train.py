@@ -142,7 +142,7 @@ class TestTrain:
 
 class TestTooLittle:
     def test_an_empty_lake_holds_no_telemetry(self, tmp_path: Path, train_until: datetime) -> None:
-        with pytest.raises(ModelError, match="holds no telemetry: collect or import some first"):
+        with pytest.raises(ModelError, match="holds no telemetry: forelight import DIR"):
             train(Lake(str(tmp_path / "lake")), train_until)
 
     @pytest.mark.parametrize(("days", "hours"), [(-30, 0), (2, 1), (8, 145)])

@@ -139,7 +139,7 @@ class TestErrors:
         ran = console(tmp_path, "backtest", *span)
 
         assert 1 == ran.code
-        assert "holds no telemetry: collect or import some first" in ran.err.splitlines()[-1]
+        assert "holds no telemetry: forelight import DIR" in ran.err.splitlines()[-1]
         assert not (tmp_path / "a.csv").exists()
 
     def test_too_little_history(self, console: Console, fleet_lake: Any, tmp_path: Path) -> None:

@@ -55,7 +55,10 @@ class TestErrors:
         ran = console(tmp_path, "train")
 
         assert 1 == ran.code
-        assert f"forelight: {tmp_path}/lake holds no telemetry: collect or import some first" == ran.err.strip()
+        assert (
+            f"forelight: {tmp_path}/lake holds no telemetry: forelight import DIR, or forelight collect, brings some"
+            == ran.err.strip()
+        )
         assert not (tmp_path / "mlflow.db").exists()
 
     def test_too_little_history(self, console: Console, fleet_lake: Lake, tmp_path: Path) -> None:
