@@ -6,7 +6,7 @@ from typing import Any, Final
 from models.artifact import Artifact
 from models.policy import ALARM_HORIZON_H
 
-__all__ = ["REFERENCE", "model_card", "told"]
+__all__ = ["REFERENCE", "model_card", "parameters", "told"]
 
 REFERENCE: Final = "reference"
 """The fact that is long and for machines: what features were like in training (`models.reference`)."""
@@ -15,6 +15,13 @@ REFERENCE: Final = "reference"
 def told(artifact: Artifact) -> dict[str, Any]:
     """The facts that are for people."""
     return {name: value for name, value in artifact.facts.items() if name != REFERENCE}
+
+
+def parameters(artifact: Artifact) -> dict[str, Any]:
+    """What a run is logged with: single facts, the policy, the size of the model."""
+    facts = {name: value for name, value in artifact.facts.items() if not isinstance(value, dict)}
+    policy = {f"policy_{name}": value for name, value in artifact.policy.to_dict().items()}
+    return {**facts, **policy, "rounds": artifact.model.rounds, "features": len(artifact.model.names)}
 
 
 def model_card(artifact: Artifact, metrics: Mapping[str, float]) -> str:

@@ -4,11 +4,13 @@ Local stores are SQLite below FORELIGHT_HOME; artefacts are LightGBM text and JS
 MLflow keeps is code of this project plus those files: no pickle is written or read.
 """
 
+import io
 import logging
 import os
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any, Final
 
 from ingest.errors import ModelError
 from models.artifact import Artifact
-from models.card import model_card
+from models.card import model_card, parameters
 from models.evidence import evidence_metrics, evidence_plots
 from models.train import TUNING
 
@@ -94,7 +96,7 @@ class Registry:
         """
         mlflow = self._mlflow
         with mlflow.start_run(experiment_id=self._experiment(), run_name=artifact.version) as run:
-            mlflow.log_params(_parameters(artifact))
+            mlflow.log_params(parameters(artifact))
             mlflow.log_metrics(dict(metrics))
             if found := artifact.facts.get("unseen_links"):
                 mlflow.log_metrics(evidence_metrics(found))
@@ -116,7 +118,8 @@ class Registry:
                     input_example=_example(artifact),
                     pip_requirements=["forelight"],
                 )
-            version = mlflow.register_model(info.model_uri, self._name, await_registration_for=0)
+            with redirect_stderr(io.StringIO()):  # where it says that it did
+                version = mlflow.register_model(info.model_uri, self._name, await_registration_for=0)
             mlflow.set_tag("forelight.version", artifact.version)
         number = str(version.version)
         self._client.update_model_version(self._name, number, description=card)
@@ -273,12 +276,6 @@ class Registry:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _parameters(artifact: Artifact) -> dict[str, Any]:
-    facts = {name: value for name, value in artifact.facts.items() if not isinstance(value, dict)}
-    policy = {f"policy_{name}": value for name, value in artifact.policy.to_dict().items()}
-    return {**facts, **policy, "rounds": artifact.model.rounds, "features": len(artifact.model.names)}
 
 
 def _signature(artifact: Artifact) -> Any:

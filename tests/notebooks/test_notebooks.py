@@ -2,7 +2,7 @@
 
 import ast
 import importlib
-import time
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ TEXTS = sorted((ROOT / "notebooks").glob("*.py"))
 QUICK = {"01_dom_and_a_failing_link"}
 """Run each time; the others train, and are marked slow."""
 OURS = {"ingest", "features", "models", "diagnosis", "serving", "data_samples"}
-LONGEST_S = 180
+LONGEST_CPU_S = 180
+"""Three minutes of one core, so less than that of two; seconds of the wall clock are the machine's affair."""
 EACH = pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
 RUNS = [pytest.param(text, id=text.stem, marks=[] if text.stem in QUICK else pytest.mark.slow) for text in TEXTS]
 
@@ -78,15 +79,21 @@ def test_a_notebook_says_that_its_data_are_synthetic(text: Path) -> None:
     assert "**synthetic**" in first
 
 
+def _cpu_s() -> float:
+    """Of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.parametrize("text", RUNS)
 def test_a_notebook_runs_and_shows_what_it_promises(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a kernel of its own, as Jupyter runs it; each has a plot, and nothing goes to stderr."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    notebook, began = _notebook(text), time.monotonic()
+    notebook, began = _notebook(text), _cpu_s()
 
-    NotebookClient(notebook, timeout=2 * LONGEST_S, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=1800, kernel_name="python3").execute()
 
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [] == [output.text for output in outputs if output.get("name") == "stderr"]
     assert any("image/png" in output.get("data", {}) for output in outputs)
-    assert time.monotonic() - began < LONGEST_S
+    assert 0 < _cpu_s() - began < LONGEST_CPU_S
