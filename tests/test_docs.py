@@ -1,13 +1,17 @@
-"""The docs name what the code has: commands, variables, make targets; their links lead somewhere."""
+"""The docs name what the code has: commands, variables, endpoints, vendors; links lead somewhere; commands run."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 from typer.core import TyperGroup
 
-from ingest.config import Collect
+from features.catalogue import CATALOGUE
+from ingest.config import Collect, GnmiOptions, SnmpOptions, Target
 from serving.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +20,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data_samples/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "deploy").rglob("*.md")),
+    ROOT / "notebooks" / "README.md",
 ]
 DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 LONGEST = {"README.md": 120, "CONTRIBUTING.md": 150}
@@ -77,11 +82,98 @@ def test_every_make_target_is_documented(target: str) -> None:
     assert f"`make {target}" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_leads_to_a_file(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
-    assert [] == [link for link in links if "://" not in link and not (page.parent / link).exists()]
+
+def _anchors(page: Path) -> set[str]:
+    """Names that a forge gives the headings of a page: small letters, no punctuation, hyphens for spaces."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.+?) *$", prose, re.MULTILINE)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+def _broken(page: Path) -> list[str]:
+    links = re.findall(r"\]\(([^)\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    found = []
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if "://" not in link and not (
+            target.exists() and (not anchor or target.suffix != ".md" or anchor in _anchors(target))
+        ):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_link_leads_to_a_file_and_its_heading(page: Path) -> None:
+    assert [] == _broken(page)
+
+
+def test_a_link_to_no_heading_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Here it is: `x`\n[a](#here-it-is-x) [b](#there) [c](page.md#here-it-is-x) [d](none.md)\n")
+
+    assert ["#there", "none.md"] == _broken(page)
+
+
+VENDORS = sorted(path.stem for path in (ROOT / "ingest" / "decode" / "profiles").glob("*.yaml"))
+FAMILIES = sorted(path.stem for path in (ROOT / "ingest" / "gnmi" / "paths").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_of_streams_is_documented(family: str) -> None:
+    assert f"`{family}`" in (ROOT / "docs" / "gnmi.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_every_vendor_is_documented(vendor: str) -> None:
+    assert f"| `{vendor}` |" in (ROOT / "docs" / "vendors.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("setting", [*SnmpOptions.model_fields, *GnmiOptions.model_fields, *Target.model_fields])
+def test_every_setting_of_a_target_is_documented(setting: str) -> None:
+    assert re.search(rf"\b{setting}\b", DOCS)
+
+
+@pytest.mark.parametrize("feature", [feature.name for feature in CATALOGUE])
+def test_every_feature_is_documented(feature: str) -> None:
+    assert f"`{feature}`" in (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
+
+
+def _runnable() -> list[object]:
+    """Blocks of shell that pages mark with ``sh run``, page by page."""
+    found: list[object] = []
+    for page in PAGES:
+        blocks = re.findall(r"^```sh run\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        if blocks:
+            found.append(pytest.param("".join(blocks), id=_name(page)))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", _runnable())
+def test_commands_of_a_page_run_as_they_stand(script: str, tmp_path: Path) -> None:
+    """In a home of their own, one after the other; the first that fails ends it."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("FORELIGHT_", "MLFLOW_"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script],
+        cwd=tmp_path,
+        env=ours | {"PATH": path, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr[-2000:])
+    assert "Traceback" not in done.stderr
+
+
+def test_a_page_has_commands_that_run() -> None:
+    assert _runnable()
 
 
 def test_every_guide_is_in_the_index() -> None:

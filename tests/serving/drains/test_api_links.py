@@ -1,7 +1,9 @@
 """Decisions, leases and reports over HTTP, with scores, links and port states in a real lake."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -9,7 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from ingest.lake import Lake
+from ingest.schema import Action
 from serving.alarms import AlarmRecord
+from serving.client import Client
 from serving.drains.advice import Mode
 from serving.drains.store import DrainStore
 from serving.store import AlarmStore
@@ -162,3 +166,22 @@ def test_without_links_in_the_lake_no_link_is_known(client: TestClient, score: C
 
 def _of(answer: Any, *names: str) -> list[Any]:
     return [answer.json()[name] for name in names]
+
+
+@pytest.mark.usefixtures("fabric_in_lake", "active")
+def test_the_code_of_the_automation_page_drains_what_it_may(client: TestClient, authorized: dict[str, str]) -> None:
+    """As it stands on the page, against the service; a second sweep finds nothing more to do."""
+    page = (Path(__file__).parents[3] / "docs" / "automation.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    drained: list[str] = []
+    token = authorized["Authorization"].removeprefix("Bearer ")
+
+    with Client("http://testserver", token, transport=client._transport) as ours:
+        leases = found["sweep"](ours, lambda *place: drained.append(" ".join(place)))
+        again = found["sweep"](ours, lambda *place: drained.append(" ".join(place)))
+        back = ours.undrained("leaf01", "Ethernet1", actions=[Action.CLEAN_CONNECTOR])
+
+    assert (["leaf01 Ethernet1"], 1, []) == (drained, len(leases), again)
+    assert back.drain_id == leases[0]
