@@ -38,11 +38,12 @@ def background(links: int, rng: np.random.Generator, most: float = 1e-4) -> NDAr
 
 
 def faults(
-    loss: NDArray[np.float64], count: int, low: float, high: float, rng: np.random.Generator
+    loss: NDArray[np.float64], count: int, low: float, high: float, rng: np.random.Generator, *, even: bool = False
 ) -> NDArray[np.int64]:
-    """Make some links lossy, their loss log-uniform in a range; which ones."""
+    """Make some links lossy, their loss log-uniform in a range, or even over it; which ones."""
     links = rng.choice(loss.size, count, replace=False)
-    loss[links] = np.exp(rng.uniform(np.log(low), np.log(high), count))
+    drawn = rng.uniform(low, high, count) if even else np.exp(rng.uniform(np.log(low), np.log(high), count))
+    loss[links] = drawn
     return links
 
 

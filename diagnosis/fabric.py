@@ -135,6 +135,19 @@ class Fabric:
             flow = self._step(flow, steps, shares or {}, crossed)
         return dict(crossed)
 
+    def between(self, devices: Collection[Device]) -> frozenset[int]:
+        """Every link on an equal-cost path from one of these devices to another."""
+        found: set[int] = set()
+        for target in devices:
+            graph = self._without_servers(*devices)
+            steps = dict(nx.single_target_shortest_path_length(graph, target)) if target in graph else {}
+            waiting = {device for device in devices if steps.get(device, 0) > 0}
+            while waiting:
+                edges = [(at, to) for at in waiting for to in graph[at] if steps.get(to, -1) == steps[at] - 1]
+                found.update(link for edge in edges for link in graph.edges[edge]["links"])
+                waiting = {to for _, to in edges if to != target}
+        return frozenset(found)
+
     def _step(
         self,
         flow: dict[Device, float],

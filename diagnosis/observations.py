@@ -46,6 +46,11 @@ class Observations:
         """Number of directed links, crossed or not."""
         return int(self.paths.shape[1])
 
+    @classmethod
+    def empty(cls, links: int) -> Self:
+        """No observation of so many links."""
+        return cls(sparse.csr_array((0, links)), np.zeros(0), np.zeros(0))
+
     @property
     def crosses(self) -> sparse.csr_array:
         """Which observations cross a link at all."""
