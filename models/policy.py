@@ -180,8 +180,8 @@ class Policy:
         return cls(**values)
 
 
-def calm_storms(policy: Policy, raised: Mapping[str, Sequence[tuple[str, str, str]]]) -> set[str]:
-    """Links whose new alarm is held back because too many came up on one device at once.
+def calm_storms(policy: Policy, raised: Mapping[str, Sequence[tuple[str, str, str]]]) -> dict[str, str]:
+    """Links whose new alarm is held back because too many came up on one device at once, and why.
 
     Args:
         policy: its `storm` is the limit.
@@ -189,7 +189,12 @@ def calm_storms(policy: Policy, raised: Mapping[str, Sequence[tuple[str, str, st
     """
     devices = {link: {(site, device) for site, device, _ in ends} for link, ends in raised.items()}
     count = Counter(device for of_link in devices.values() for device in of_link)
-    return {link for link, of_link in devices.items() if any(count[device] > policy.storm for device in of_link)}
+    worst = {link: max(of_link, key=lambda device: (count[device], device)) for link, of_link in devices.items()}
+    return {
+        link: f"{count[device]} new alarms at once on {device[1]}, more than {policy.storm}: the device is looked at"
+        for link, device in worst.items()
+        if count[device] > policy.storm
+    }
 
 
 def persistent(risk: Floats, need: int, of: int) -> Floats:

@@ -34,6 +34,7 @@ from serving.wire.models import ModelCard, Models, Version
 from serving.wire.outcomes import Repair, Taken, Ticket
 from serving.wire.samples import SampleRequest, SamplesTaken
 from serving.wire.scores import ScoreAnswer, ScoreRequest
+from serving.wire.storms import Storms
 from serving.wire.transceivers import Transceiver, TransceiverSeries
 
 __all__ = ["Client", "ServiceError"]
@@ -199,6 +200,10 @@ class Client:
     def decisions(self, **asked: str | int) -> LogAnswer:
         """What was advised, granted, refused and reported; `asked` as `LogQuery` has it."""
         return self._get(LogAnswer, "/v1/decisions", asked)
+
+    def storms(self, **asked: str | int) -> Storms:
+        """Alarms that were held back; `asked` as `StormQuery` has it."""
+        return self._get(Storms, "/v1/storms", asked)
 
     def version(self) -> Version:
         """What answers there."""

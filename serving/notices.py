@@ -4,7 +4,7 @@ A message keeps the alarm as it was then, so that it says the same however late 
 alarms are held back, is a message of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -13,13 +13,16 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, RowMapping, insert
 
-from serving.alarms import AlarmRecord, Event, ScoreRun, Status
+from serving.alarms import AlarmRecord, Event, Level, ScoreRun, Status
+from serving.storms import HeldBack
 from serving.tables import outbox
 
 __all__ = ["STORM", "Kind", "Notice", "kind_of", "notice", "write", "write_storm"]
 
 STORM: Final = "storm"
 """What messages of storms are about, where others name their alarm."""
+_MOST_MEMBERS: Final = 50
+_MEMBER: Final = ("link_id", "site", "device", "interface", "risk_24h", "why")
 
 _Record: Final = TypeAdapter(AlarmRecord)
 
@@ -51,6 +54,7 @@ class Notice:
         who, why: of the step.
         nodes: servers on the alarm's link, as known when it was raised; empty where none is known.
         held_back: alarms that a storm held back.
+        members: the first of them; `/v1/storms` has all.
     """
 
     message_id: int
@@ -63,6 +67,7 @@ class Notice:
     why: str
     nodes: tuple[str, ...] = ()
     held_back: int = 0
+    members: tuple[Mapping[str, object], ...] = ()
 
 
 def write(
@@ -82,10 +87,12 @@ def write(
     connection.execute(insert(outbox), rows)
 
 
-def write_storm(connection: Connection, run: ScoreRun, held_back: int, who: str) -> None:
-    """Write that a run held alarms back."""
-    why = f"{held_back} alarms at once: they are held back, the network is looked at instead of each link"
-    body = {"alarm": None, "who": who, "why": why, "held_back": held_back}
+def write_storm(connection: Connection, run: ScoreRun, held: Sequence[HeldBack], who: str) -> None:
+    """Write that a run held alarms back, and which: the most likely to fail where they are very many."""
+    why = f"{len(held)} alarms at once: they are held back, the network is looked at instead of each link"
+    worst = sorted(held, key=lambda one: (one.level != Level.ACT, -(one.risk_24h or 0.0), one.link_id))[:_MOST_MEMBERS]
+    members = [{name: getattr(one, name) for name in _MEMBER} | {"level": str(one.level)} for one in worst]
+    body = {"alarm": None, "who": who, "why": why, "held_back": len(held), "members": members}
     connection.execute(insert(outbox).values(subject=STORM, kind=Kind.STORM.value, at=run.at, body=body))
 
 
@@ -113,6 +120,7 @@ def notice(row: RowMapping) -> Notice:
         why=body["why"],
         nodes=tuple(row["nodes"] or ()),
         held_back=body.get("held_back", 0),
+        members=tuple(body.get("members", ())),
     )
 
 

@@ -13,13 +13,14 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine, func, insert, select
 
-from serving import migrate, notices, queries
+from serving import migrate, notices, queries, storms
 from serving.alarms import AlarmRecord, Applied, Clear, Event, ScoreRun, Status, utc_now
 from serving.changes import Change
 from serving.database import make_engine, reading, writing
 from serving.errors import RunOrderError
 from serving.lives import Lives, read_lives
 from serving.queries import AlarmFilter, Page, Story
+from serving.storms import HeldBack
 from serving.tables import runs
 
 __all__ = ["AlarmFilter", "AlarmStore", "Page"]
@@ -79,13 +80,13 @@ class AlarmStore:
         raised: Sequence[AlarmRecord] = (),
         updated: Sequence[AlarmRecord] = (),
         cleared: Sequence[Clear] = (),
-        held_back: int = 0,
+        held_back: Sequence[HeldBack] = (),
     ) -> Applied:
         """Record a run and what it changes, all or nothing; a run applied before changes nothing.
 
         Clears come first, so that a run may end one alarm of a fault unit and raise another.
         Updates and clears of an alarm that is closed already are skipped: a hand was quicker.
-        Where alarms were `held_back` in a storm, consumers are told how many.
+        Where alarms were `held_back` in a storm, they are kept as that, and consumers are told of them at once.
 
         Raises:
             RunOrderError: a run of a later time was applied before.
@@ -101,6 +102,7 @@ class AlarmStore:
             change.raise_all(raised)
             renewed = sum(change.renew(record, run.at) for record in updated)
             if held_back:
+                storms.keep(connection, held_back)
                 notices.write_storm(connection, run, held_back, who)
         skipped = len(cleared) - closed + len(updated) - renewed
         return Applied(new=True, raised=len(raised), updated=renewed, cleared=closed, skipped=skipped)

@@ -28,6 +28,7 @@ __all__ = [
     "alarm_events",
     "alarms",
     "deliveries",
+    "held_back",
     "leases",
     "metadata",
     "outbox",
@@ -124,6 +125,25 @@ alarm_events: Final = Table(
     Column("who", String(200), nullable=False),
     Column("why", Text, nullable=False),
     Index("ix_alarm_events_alarm_id", "alarm_id", "event_id"),
+)
+
+held_back: Final = Table(
+    "held_back",
+    metadata,
+    Column("held_id", Integer, primary_key=True),
+    Column("at", UtcTime, nullable=False),
+    Column("model_version", String(200), nullable=False),
+    Column("link_id", String(1000), nullable=False),
+    Column("site", String(255), nullable=False),
+    Column("device", String(255), nullable=False),
+    Column("interface", String(255), nullable=False),
+    Column("peer_device", String(255)),
+    Column("peer_interface", String(255)),
+    Column("level", String(20), nullable=False),
+    Column("risk_24h", Float),
+    Column("failure_type", String(40)),
+    Column("why", Text, nullable=False),
+    Index("ix_held_back_at", "at"),
 )
 
 leases: Final = Table(

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, text
 
+from serving import storms
 from serving.access import audit, idempotency
 from serving.access.tables import idempotency as answers
 from serving.alarms import Status
@@ -90,6 +91,7 @@ def prune(store: AlarmStore, before: datetime) -> Pruned:
         for guard in guards:
             connection.execute(text(guard))
         decided = log.forget(connection, before)
+        storms.forget(connection, before)
         old = connection.execute(delete(runs).where(runs.c.at < before, runs.c.at < latest)).rowcount
     return Pruned(gone, old, audit.prune(store.engine, before), decided)
 

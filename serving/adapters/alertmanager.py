@@ -19,6 +19,7 @@ __all__ = ["Alertmanager"]
 _SEVERITY: Final = {Level.WATCH: "info", Level.ACT: "warning"}
 _STORM_S: Final = 3_600.0
 """An hour after the last storm its alert ends."""
+_MOST_DEVICES: Final = 10
 
 
 class Alertmanager:
@@ -82,7 +83,9 @@ class Alertmanager:
         labels = {"alertname": "ForelightStorm", "severity": "warning"}
         ends_at = max(telling.at, notice.at + timedelta(seconds=_STORM_S))
         annotations = {"summary": "many alarms at once: held back", "description": notice.why}
-        return self._made(labels, annotations, when(notice.at), when(ends_at), "/v1/alarms")
+        devices = sorted({str(member["device"]) for member in notice.members})
+        annotations["devices"] = ", ".join(devices[:_MOST_DEVICES]) + (", …" if len(devices) > _MOST_DEVICES else "")
+        return self._made(labels, annotations, when(notice.at), when(ends_at), "/v1/storms")
 
     def _made(
         self, labels: dict[str, str], annotations: dict[str, str], starts_at: str, ends_at: str, path: str

@@ -45,7 +45,7 @@ class Webhook:
         notice = telling.notice
         data: dict[str, object] = {"kind": str(notice.kind), "who": notice.who, "why": notice.why[:_LONGEST_REASON]}
         if notice.alarm is None:
-            data["held_back"] = notice.held_back
+            data |= {"held_back": notice.held_back, "members": [dict(member) for member in notice.members]}
         else:
             data["alarm"] = _alarm(telling)
         return [

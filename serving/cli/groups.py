@@ -1,11 +1,12 @@
 """The commands in groups: `forelight alarms …`, `forelight model …`, `forelight lake …`; declared as those of `app`."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from serving.cli.options import Json
+from serving.cli.options import Json, utc_time
 
 __all__ = ["alarms", "lake", "model"]
 
@@ -85,6 +86,21 @@ def alarms_prune(
     from serving.cli import alarms as command
 
     command.delete_old(keep_days=keep_days, as_json=json)
+
+
+@alarms.command("storms")
+def alarms_storms(
+    device: Annotated[str | None, typer.Option(help="Only this device, at either end.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(parser=utc_time, metavar="TIME", help="Of runs at or after that time.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="So many at most.")] = 100,
+    json: Json = False,
+) -> None:
+    """Alarms that were held back because too many came up on one device at once."""
+    from serving.cli import storms as command
+
+    command.list_storms(device=device, since=since, limit=limit, as_json=json)
 
 
 @alarms.command("export")

@@ -71,13 +71,13 @@ class Steps:
         raised: row of the risks, and level.
         kept: likewise, of those that stood and stand.
         cleared: why.
-        held_back: raises held back by the storm breaker.
+        held_back: raises held back by the storm breaker: row, level and why.
     """
 
     raised: Mapping[str, tuple[int, str]]
     kept: Mapping[str, tuple[int, str]]
     cleared: Mapping[str, str]
-    held_back: int
+    held_back: Mapping[str, tuple[int, str, str]]
 
 
 def decide(view: View, held: Mapping[str, Standing], past: Past) -> Steps:
@@ -107,7 +107,8 @@ def decide(view: View, held: Mapping[str, Standing], past: Past) -> Steps:
     stormy = calm_storms(
         view.policy, {link: ends_of(view.block, int(view.risks.port[i])) for link, (i, _) in raised.items()}
     )
-    return Steps({link: row for link, row in raised.items() if link not in stormy}, kept, cleared, len(stormy))
+    calm = {link: row for link, row in raised.items() if link not in stormy}
+    return Steps(calm, kept, cleared, {link: (*raised[link], why) for link, why in stormy.items()})
 
 
 def _change(view: View, i: int, scores: Sequence[Scored], standing: Standing | None) -> Change | None:

@@ -30,6 +30,7 @@ from serving.alarms import AlarmRecord, Applied, Clear, ScoreRun
 from serving.errors import RunOrderError
 from serving.scoring.deciding import Past, Steps, View, decide
 from serving.store import AlarmStore
+from serving.storms import HeldBack
 
 __all__ = ["Scoring", "Seen", "look_at", "score_fleet"]
 
@@ -112,8 +113,8 @@ def score_fleet(
     held = {alarm.link_id: Standing(alarm.raised_at, alarm.level) for alarm in standing}
     steps = decide(View(artifact.policy, block, risks, Work.of(fleet), at), held, Past(lake, SCORES))
     check()
-    applied = store.apply(run, *now.changes(steps, standing), steps.held_back)
-    return Scoring(run, applied, steps.held_back, seen)
+    applied = store.apply(run, *now.changes(steps, standing), now.held_back(steps))
+    return Scoring(run, applied, len(steps.held_back), seen)
 
 
 def look_at(
@@ -184,6 +185,10 @@ class _Now:
             [_renewed(held[link], self.alarm(i, level)) for link, (i, level) in steps.kept.items()],
             [Clear(alarm_id=held[link].alarm_id, at=self.at, why=why) for link, why in steps.cleared.items()],
         )
+
+    def held_back(self, steps: Steps) -> list[HeldBack]:
+        """What a storm kept from being raised, each as it would have been."""
+        return [HeldBack.of(_record(self.alarm(i, level)), self.at, why) for i, level, why in steps.held_back.values()]
 
 
 def _record(alarm: Alarm) -> AlarmRecord:

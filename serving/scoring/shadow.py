@@ -105,7 +105,7 @@ def _scored(number: str, artifact: Artifact, lake: Lake, at: datetime, look: Loo
     check()
     lake.append(SHADOW_SCORES, rows, transaction=name)
     scored = int((rows["status"] == "scored").sum())
-    counts = (len(steps.raised), len(steps.kept), len(steps.cleared), steps.held_back)
+    counts = (len(steps.raised), len(steps.kept), len(steps.cleared), len(steps.held_back))
     return Shadow(number, artifact.version, True, scored, *counts)
 
 

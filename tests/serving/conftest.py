@@ -40,6 +40,7 @@ from serving.app import create_app
 from serving.cli import main
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.storms import HeldBack
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 TOKEN = "correct horse battery staple"
@@ -100,6 +101,17 @@ def _make_alarms() -> Callable[..., AlarmRecord]:
             "reasons": ("bias 38 % above its baseline",),
         }
         return AlarmRecord(**(values | changes))  # type: ignore[arg-type]  # the record itself checks them
+
+    return make
+
+
+@pytest.fixture(name="held_back")
+def _held_back(make_alarm: Callable[..., AlarmRecord]) -> Callable[[int], list[HeldBack]]:
+    """So many alarms that a storm on leaf01 held back."""
+
+    def make(count: int) -> list[HeldBack]:
+        alarms = [make_alarm(number, risk_24h=number / 1000) for number in range(1, count + 1)]
+        return [HeldBack.of(alarm, NOW, f"{count} new alarms at once on leaf01") for alarm in alarms]
 
     return make
 

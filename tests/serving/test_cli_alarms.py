@@ -15,6 +15,7 @@ from serving.alarms import AlarmRecord, ScoreRun
 from serving.cli.app import app
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.storms import HeldBack
 
 MakeAlarm = Callable[..., AlarmRecord]
 MakeRun = Callable[..., ScoreRun]
@@ -126,3 +127,15 @@ def test_an_export_that_cannot_be_written_is_one_clear_line(raised: None, foreli
     result = forelight("export", str(tmp_path / "missing" / "alarms.csv"))
 
     assert "alarms.csv cannot be written: No such file or directory" in str(result.exception)
+
+
+def test_what_a_storm_held_back_is_listed(
+    home: AlarmStore, make_run: MakeRun, held_back: Callable[[int], list[HeldBack]], forelight: Forelight
+) -> None:
+    home.apply(make_run(), held_back=held_back(3))
+
+    told = json.loads(forelight("storms", "--json", "--limit", "2").stdout)
+    assert True is told["more"]
+    assert ["Ethernet3", "Ethernet2"] == [one["interface"] for one in told["held_back"]]
+    assert "3 new alarms at once on leaf01" in forelight("storms", "--device", "spine01").stdout
+    assert [] == json.loads(forelight("storms", "--json", "--since", "2026-11-30T00:00:00Z").stdout)["held_back"]

@@ -100,6 +100,7 @@ def test_a_link_that_nobody_knows_is_no_all_clear(client: Client) -> None:
             ask("leaf01", "Ethernet1/1")
         assert (404, "link-not-found") == (caught.value.status, caught.value.kind)
     assert [] == client.decisions(limit=5).entries
+    assert [] == client.storms(limit=5).held_back
 
 
 def test_a_refusal_is_an_error_with_its_kind(url: str) -> None:
@@ -148,6 +149,7 @@ def test_the_client_knows_every_path_of_the_contract(settings: Settings) -> None
         lambda: client.verified("a", "b"),
         lambda: client.release("x"),
         client.decisions,
+        client.storms,
         client.models,
         lambda: client.push(SampleRequest.model_validate(SAMPLES)),
     ):

@@ -143,6 +143,7 @@ CONTRACT: Final = {
     "6 blast radius: one storm event, the rest held back; limits by device, tier, fleet and hour": (
         "tests/serving/test_notices.py::test_a_storm_is_one_message_however_many_alarms_it_held_back",
         "tests/serving/scoring/test_scorer.py::TestAlarms::test_a_storm_on_a_device_is_held_back",
+        "tests/serving/test_storms.py::test_they_are_told_with_their_reason_and_nothing_stands",
         "tests/serving/drains/test_guard.py::test_so_much_may_be_out_at_once",
         "tests/serving/drains/test_after_run.py::test_a_storm_puts_active_classes_back_to_shadow",
     ),

@@ -11,10 +11,12 @@ from serving.database import reading
 from serving.errors import AlarmConflictError
 from serving.notices import STORM, Kind, Notice, notice
 from serving.store import AlarmStore
+from serving.storms import HeldBack
 from serving.tables import alarm_events, outbox
 
 MakeRun = Callable[..., ScoreRun]
 MakeAlarm = Callable[..., AlarmRecord]
+MakeHeld = Callable[[int], list[HeldBack]]
 
 
 def _messages(store: AlarmStore) -> list[Notice]:
@@ -73,16 +75,27 @@ def test_what_is_rolled_back_is_not_told(store: AlarmStore, make_run: MakeRun, m
     assert ["alarm-001"] == [m.subject for m in _messages(store)]
 
 
-def test_a_run_applied_again_tells_nothing_more(store: AlarmStore, make_run: MakeRun, make_alarm: MakeAlarm) -> None:
-    store.apply(make_run(), [make_alarm()], held_back=7)
-    store.apply(make_run(), [make_alarm()], held_back=7)
+def test_a_run_applied_again_tells_nothing_more(
+    store: AlarmStore, make_run: MakeRun, make_alarm: MakeAlarm, held_back: MakeHeld
+) -> None:
+    store.apply(make_run(), [make_alarm()], held_back=held_back(7))
+    store.apply(make_run(), [make_alarm()], held_back=held_back(7))
 
     assert [Kind.RAISED, Kind.STORM] == [m.kind for m in _messages(store)]
 
 
 def test_a_storm_is_one_message_however_many_alarms_it_held_back(
-    store: AlarmStore, make_run: MakeRun, now: datetime
+    store: AlarmStore, make_run: MakeRun, now: datetime, held_back: MakeHeld
 ) -> None:
-    store.apply(make_run(), held_back=812)
+    store.apply(make_run(), held_back=held_back(812))
 
     assert [(STORM, 812, now, None)] == [(m.subject, m.held_back, m.at, m.alarm) for m in _messages(store)]
+
+
+def test_a_message_of_a_storm_names_the_worst_of_its_members(
+    store: AlarmStore, make_run: MakeRun, held_back: MakeHeld
+) -> None:
+    store.apply(make_run(), held_back=held_back(60))
+
+    ((message, *_),) = (_messages(store),)
+    assert [f"Ethernet{number}" for number in range(60, 10, -1)] == [one["interface"] for one in message.members]

@@ -92,6 +92,7 @@ def _make_telling(make_alarm: Callable[..., AlarmRecord], now: datetime) -> Call
             why="risk is low" if kind is Kind.CLEARED else "as it is",
             nodes=nodes,
             held_back=812 if alarm is None else 0,
+            members=({"device": "leaf01", "interface": "Ethernet1", "why": "812 at once"},) if alarm is None else (),
         )
         return Telling(notice, active=active, at=at, stale=stale)
 

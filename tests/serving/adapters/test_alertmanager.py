@@ -156,8 +156,10 @@ def test_another_level_is_another_severity_and_the_old_one_ends(
 
 
 def test_a_storm_is_one_alert(adapter: Alertmanager, url: str, make_telling: MakeTelling) -> None:
-    adapter.send(make_telling(Kind.STORM, at=datetime.now(UTC)))
+    telling = make_telling(Kind.STORM, at=datetime.now(UTC))
+    adapter.send(telling)
 
+    assert "leaf01" == adapter.render(telling)[0]["annotations"]["devices"]  # type: ignore[index]  # a dictionary
     found = httpx2.get(f"{url}/api/v2/alerts", params={"filter": 'alertname="ForelightStorm"'}, trust_env=False)
     assert 200 == found.status_code
 

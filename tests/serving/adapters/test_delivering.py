@@ -20,6 +20,7 @@ from serving.deliveries.nodes import Nodes
 from serving.deliveries.outbox import Outbox
 from serving.errors import StoreError
 from serving.store import AlarmStore
+from serving.storms import HeldBack
 
 MakeRun = Callable[..., ScoreRun]
 MakeAlarm = Callable[..., AlarmRecord]
@@ -131,10 +132,17 @@ def _events(receiver: Any) -> list[tuple[str, str]]:
 
 class TestOverTheWire:
     def test_the_whole_life_of_an_alarm_arrives_in_order(
-        self, courier: Any, webhook: Webhook, receiver: Any, store: AlarmStore, make_run: MakeRun, make_alarm: MakeAlarm
+        self,
+        courier: Any,
+        webhook: Webhook,
+        receiver: Any,
+        store: AlarmStore,
+        make_run: MakeRun,
+        make_alarm: MakeAlarm,
+        held_back: Callable[[int], list[HeldBack]],
     ) -> None:
         hook = courier(webhook)
-        store.apply(make_run(), [make_alarm(1), make_alarm(2)], held_back=3)
+        store.apply(make_run(), [make_alarm(1), make_alarm(2)], held_back=held_back(3))
         store.transition("alarm-001", Status.ACKED, "ann", "")
         store.transition("alarm-001", Status.CLEARED, "ann", "")
         _all(hook)

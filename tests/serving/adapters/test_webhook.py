@@ -70,6 +70,7 @@ def test_a_storm_tells_how_many_were_held_back(webhook: Webhook, receiver: Any, 
 
     event = json.loads(receiver.requests[0].body)
     assert ("io.forelight.alarm.storm", "storm", 812) == (event["type"], event["subject"], event["data"]["held_back"])
+    assert ["Ethernet1"] == [member["interface"] for member in event["data"]["members"]]
 
 
 class TestSignature:

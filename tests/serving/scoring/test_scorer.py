@@ -23,6 +23,7 @@ from serving.alarms import AlarmRecord, ScoreRun, Status
 from serving.errors import RunOrderError
 from serving.scoring.scorer import Scoring, score_fleet
 from serving.store import AlarmStore
+from serving.storms import StormFilter, read_storms
 
 HOUR = timedelta(hours=1)
 RISKS = [f"risk_{hours}h" for hours in (6, 12, 24, 48, 96, 168)]
@@ -313,6 +314,10 @@ class TestAlarms:
 
         assert done.held_back > 30
         assert live.artifact.policy.storm >= len(live.store.open_alarms()) == done.applied.raised
+        kept = read_storms(live.store.engine, StormFilter(), limit=1000).alarms
+        assert done.held_back == len({one.link_id for one in kept}) == len(kept)
+        assert all("new alarms at once on" in one.why for one in kept)
+        assert not {one.link_id for one in kept} & {alarm.link_id for alarm in live.store.open_alarms()}
 
     def test_every_standing_alarm_is_of_a_scored_module_over_the_threshold(
         self, live: Live, train_until: datetime
