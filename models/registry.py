@@ -20,6 +20,7 @@ from ingest.errors import ModelError
 from models.artifact import Artifact
 from models.card import model_card, parameters
 from models.evidence import evidence_metrics, evidence_plots
+from models.kept import Kept, keep, last
 from models.train import TUNING
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import: off the network it stalls for 20 s
@@ -73,15 +74,16 @@ class Registry:
         mlflow.set_registry_uri(tracking_uri)
         self._client = mlflow.MlflowClient(tracking_uri, tracking_uri)
 
-    def log_backtest(self, metrics: Mapping[str, float], report: Path) -> str:
-        """Log a back-test's numbers and its report as a run; returns the run's id."""
-        mlflow = self._mlflow
-        with mlflow.start_run(experiment_id=self._experiment(), run_name="backtest") as run:
-            mlflow.set_tag("forelight.kind", "backtest")
-            mlflow.log_metrics(dict(metrics))
-            mlflow.log_artifact(str(report), artifact_path="report")
-            found: str = run.info.run_id
-        return found
+    def keep(
+        self, kind: str, metrics: Mapping[str, float], found: Mapping[str, Any], report: Path | None = None
+    ) -> str:
+        """Log what was found of a model, a back-test or drift, as a run of that kind; returns the run's id."""
+        return keep(self._mlflow, self._experiment(), kind, metrics, found, report)
+
+    def last(self, kind: str) -> Kept | None:
+        """What was kept last of a kind; None where nothing was."""
+        found = self._client.get_experiment_by_name(_EXPERIMENT)
+        return None if found is None else last(self._mlflow, self._client, found.experiment_id, kind)
 
     def log(self, artifact: Artifact, metrics: Mapping[str, float], files: Mapping[str, Path] | None = None) -> str:
         """Log a training as a run and register its model: as challenger where a champion scores, else as champion.

@@ -38,6 +38,7 @@ from serving.settings import Settings
 from serving.snapshot import LatestScores
 from serving.store import AlarmStore
 from serving.upkeep import sweep
+from serving.web import console
 from serving.wire import problems
 
 __all__ = ["create_app"]
@@ -60,6 +61,7 @@ def create_app(
     token: OperatorToken | None = None,
     open_reads: bool = True,
     clock: Callable[[], datetime] = utc_now,
+    session_key: bytes | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -69,6 +71,7 @@ def create_app(
         token: the environment's, which allows everything, beside those of the store.
         open_reads: whether reading needs no token, as on loopback.
         clock: what is now.
+        session_key: signs the console's sessions, the same in all processes of a service; made where not given.
     """
     own = store is None
     store = AlarmStore(settings.database_url, clock=clock) if store is None else store
@@ -86,7 +89,8 @@ def create_app(
     sight = LatestSight(lake, config.guard, clock)
     scores = LatestScores(store, lake)
     intake = Intake(lake, settings.home / "spool-samples", settings.home / "quarantine", clock)
-    champion = Champion(lambda: Registry(settings.tracking_uri, settings.artifact_root))
+    registry = partial(Registry, settings.tracking_uri, settings.artifact_root)
+    champion = Champion(registry)
     scorer, sent = Scorer(champion), Sent(settings.home / "sent-samples.jsonl")
     app.state.services = Services(
         settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, scorer, intake, sent=sent
@@ -96,6 +100,7 @@ def create_app(
     problems.install(app)
     for routes in (alarms, transceivers, links, score, outcomes, samples, probes, storms, health):
         app.include_router(routes.router)
+    console.install(app, book, clock, registry, session_key)
     contract.install(app, open_reads=open_reads)
     return app
 

@@ -57,7 +57,7 @@ def _security(scope: Scope | None, *, open_reads: bool) -> list[Mapping[str, lis
 def _needs(app: FastAPI) -> Iterator[tuple[str, str, Scope | None]]:
     """Each route's path and method, and the scope that its dependencies ask for."""
     for route in iter_route_contexts(app.routes):
-        if route.include_in_schema and route.dependant is not None and route.path_format is not None:
+        if getattr(route, "include_in_schema", False) and route.dependant is not None and route.path_format is not None:
             asked = {dependant.call for dependant in _all(route.dependant)}
             scope = next((scope for scope, call in _ASKED.items() if call in asked), None)
             yield from ((route.path_format, method.lower(), scope) for method in sorted(route.methods or ()))

@@ -123,7 +123,14 @@ class TokenBook:
         Raises:
             StoreError: the tokens cannot be read, and were not lately.
         """
-        hashed = digest(text)
+        return await self.caller_of(digest(text))
+
+    async def caller_of(self, hashed: str) -> Caller | None:
+        """As `caller`, by the token's hash.
+
+        Raises:
+            StoreError: the tokens cannot be read, and were not lately.
+        """
         if (found := self._bootstrap.get(hashed)) is not None:
             return found
         token = (await self._tokens()).get(hashed)

@@ -26,8 +26,10 @@ from ingest.exports import import_export
 from ingest.lake import Lake
 from ingest.schema import MODULES
 from models.alarm import alarm_frame
+from models.kept import BACKTEST
 from models.registry import Registry
 from models.report import write_report
+from models.risk_log import RiskLog
 from models.scorecard import Scorecard, scorecard_table
 from serving.backtest.backtesting import judged, walked
 from serving.cli import serve as server
@@ -168,13 +170,16 @@ def _learn(settings: Settings, lake: Lake) -> tuple[list[Scorecard], Scoring, in
     split = end - timedelta(days=_TEST_DAYS)
     artifact = trained(lake, split, step)
     fleet = Fleet.load(lake)
-    alarms = alarm_frame(walked(lake, fleet, artifact, (split, end), 1, step).alarms)
+    log = RiskLog()
+    alarms = alarm_frame(walked(lake, fleet, artifact, (split, end), 1, step, log=log).alarms)
     alarms.write_csv(settings.home / "alarms.csv", datetime_format="%Y-%m-%dT%H:%M:%SZ")
-    cards = judged(lake, fleet, alarms, (split, end), step)
+    cards = judged(lake, fleet, alarms, (split, end), step, risks=log.risks())
     write_report(settings.home / "backtest.html", cards, note=_SYNTHETIC)
     with step("MLflow"):
         registry = Registry(settings.tracking_uri, settings.artifact_root)
-        version = registry.log(artifact, cards[0].metrics(), {"report": settings.home / "backtest.html"})
+        version = registry.log(artifact, cards[0].metrics())
+        found = {card.name: card.to_dict() for card in cards}
+        registry.keep(BACKTEST, cards[0].metrics(), found, settings.home / "backtest.html")
         registry.promote(version, "the demo scores with what it trained")
         champion = registry.champion()
     with AlarmStore(settings.database_url) as store, step("scoring"):

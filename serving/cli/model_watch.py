@@ -8,6 +8,7 @@ from rich.table import Table
 
 from ingest.lake import Lake
 from models.drift import Drift
+from models.kept import DRIFT
 from models.registry import Registry
 from serving.cli.progress import step
 from serving.drains.after_run import demote_all
@@ -30,11 +31,13 @@ def run(*, days: int, as_json: bool) -> None:
     """
     settings = Settings.from_env()
     lake = Lake(settings.lake_uri)
-    artifact = Registry(settings.tracking_uri, settings.artifact_root).champion()
+    registry = Registry(settings.tracking_uri, settings.artifact_root)
+    artifact = registry.champion()
     end = newest_hour(lake)
     fresh_tiles(lake, step)
     found = watched(lake, artifact, end, days, step)
     _demote(settings, found)
+    registry.keep(DRIFT, {"risk_psi": found.risk_psi, "leaning": found.leaning}, found.to_dict())
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))  # noqa: T201 - the answer
         return

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 
 import uvicorn
@@ -77,8 +78,8 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, w
         check_bind(host, has_token=token is not None or TokenStore(store.engine).any_valid())
         with _bind(host, port) as bound:
             open_reads = is_loopback(bound.getsockname()[0]) and not closed
-            app = partial(_application, settings, token, open_reads=open_reads)
-            _say(f"forelight serves at {_address(bound, tls)}/v1/alarms (Ctrl-C ends)")
+            app = partial(_application, settings, token, open_reads=open_reads, session_key=token_bytes(32))
+            _say(f"forelight serves at {_address(bound, tls)}/ (Ctrl-C ends)")
             server = uvicorn.Server(_config(app, tls, workers))
             if workers > 1:
                 Multiprocess(server.config, sockets=[bound]).run()
@@ -87,9 +88,9 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, w
                 _until_told(server, bound)
 
 
-def _application(settings: Settings, token: OperatorToken | None, *, open_reads: bool) -> FastAPI:
+def _application(settings: Settings, token: OperatorToken | None, *, open_reads: bool, session_key: bytes) -> FastAPI:
     """What each process serves."""
-    app = create_app(settings, None, token=token, open_reads=open_reads)
+    app = create_app(settings, None, token=token, open_reads=open_reads, session_key=session_key)
     settle()
     return app
 

@@ -55,10 +55,12 @@ class Told:
 
     def report(self, path: Path, step: Step) -> None:
         """Write the HTML report, and log it to MLflow with the numbers."""
+        from models.kept import BACKTEST
         from models.registry import Registry
         from models.report import write_report
 
         write_report(path, self.main, title="forelight back-test", others=self.cards, folds=self.folds)
         settings = Settings.from_env()
         with step("MLflow"):
-            Registry(settings.tracking_uri, settings.artifact_root).log_backtest(self.main[0].metrics(), path)
+            found = {card.name: card.to_dict() for card in self.cards}
+            Registry(settings.tracking_uri, settings.artifact_root).keep(BACKTEST, self.main[0].metrics(), found, path)

@@ -171,7 +171,7 @@ class TestEveryAnswer:
     @pytest.mark.parametrize(
         ("method", "path", "status"),
         [
-            ("GET", "/", 404),
+            ("GET", "/nothing", 404),
             ("GET", "/docs", 404),
             ("GET", "/v1/nothing", 404),
             ("DELETE", "/v1/alarms", 405),
