@@ -107,7 +107,7 @@ def test_every_route_of_the_console_is_documented(pages: TestClient) -> None:
     from serving.web import fleet, link, model, signing, steps, tonight
 
     routers = (tonight, link, fleet, model, signing, steps)
-    paths = {route.path for each in routers for route in each.router.routes}  # type: ignore[attr-defined]  # each is a path's
+    paths = {route.path for each in routers for route in each.router.routes}
 
     assert [] == [path for path in sorted(paths) if f"`{path.replace(':path', '')}`" not in DOCS]
     assert pages is not None
