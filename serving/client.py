@@ -32,6 +32,7 @@ from serving.errors import ServingError
 from serving.wire.alarms import Alarm, AlarmAnswer, Alarms
 from serving.wire.models import ModelCard, Models, Version
 from serving.wire.outcomes import Repair, Taken, Ticket
+from serving.wire.probes import ProbeRequest, ProbesTaken
 from serving.wire.samples import SampleRequest, SamplesTaken
 from serving.wire.scores import ScoreAnswer, ScoreRequest
 from serving.wire.storms import Storms
@@ -150,9 +151,11 @@ class Client:
 
     def push(self, request: SampleRequest, *, key: str | None = None) -> SamplesTaken:
         """Readings of a host's own ports; durably kept when this returns. The same again is taken once."""
-        headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
-        text = request.model_dump_json(exclude_unset=True)
-        return SamplesTaken.model_validate_json(self._ask("POST", "/v1/samples", content=text, headers=headers).content)
+        return self._push(SamplesTaken, "/v1/samples", request, key)
+
+    def push_probes(self, request: ProbeRequest, *, key: str | None = None) -> ProbesTaken:
+        """What a host's probe agent saw; durably kept when this returns. The same again is taken once."""
+        return self._push(ProbesTaken, "/v1/probes", request, key)
 
     def models(self) -> Models:
         """Registered versions."""
@@ -240,6 +243,11 @@ class Client:
         headers = {"Content-Type": "application/json"}
         text = None if body is None else body.model_dump_json(exclude_unset=True)
         return kind.model_validate_json(self._ask("POST", path, content=text, headers=headers, params=params).content)
+
+    def _push(self, kind: type[_Answer], path: str, request: BaseModel, key: str | None) -> _Answer:
+        headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
+        text = request.model_dump_json(exclude_unset=True)
+        return kind.model_validate_json(self._ask("POST", path, content=text, headers=headers).content)
 
     def _report(
         self, kind: type[_Answer], device: str, interface: str, what: str, site: str, body: BaseModel

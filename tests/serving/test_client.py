@@ -21,10 +21,22 @@ from serving.client import Client, ServiceError
 from serving.settings import Settings
 from serving.store import AlarmStore
 from serving.wire.outcomes import Repair, Ticket
+from serving.wire.probes import ProbeRequest
 from serving.wire.samples import SampleRequest
 from serving.wire.scores import ScoreRequest
 
 SAMPLES = {"device": "a", "readings": [{"interface": "b", "time": "2026-11-29T12:00:00Z"}]}
+PATH = {
+    "time": "2026-11-29T12:00:00Z",
+    "source_address": "10.1.0.2",
+    "source_port": 49_152,
+    "target_address": "10.1.7.2",
+    "target_port": 4791,
+    "target_device": "b",
+    "direction": "forward",
+    "hops": [],
+    "reached": True,
+}
 
 TOKEN = "correct horse battery staple"
 
@@ -152,6 +164,7 @@ def test_the_client_knows_every_path_of_the_contract(settings: Settings) -> None
         client.storms,
         client.models,
         lambda: client.push(SampleRequest.model_validate(SAMPLES)),
+        lambda: client.push_probes(ProbeRequest.model_validate({"device": "a", "paths": [PATH]})),
     ):
         with pytest.raises(ServiceError):
             ask()
