@@ -11,6 +11,7 @@
       + BusyError           somebody else is at the same work: try again when it is done
   + FeatureError            tiles or windows cannot be built as asked
   + ModelError              no model, or one that does not fit this code
+  + DiagnosisError          a question about the network names what is not known
   + ServingError            the service cannot answer (see serving.wire.problems)
 """
 
@@ -18,6 +19,7 @@ __all__ = [
     "AuthError",
     "BusyError",
     "ConfigError",
+    "DiagnosisError",
     "ExportError",
     "FeatureError",
     "ForelightError",
@@ -72,6 +74,10 @@ class FeatureError(ForelightError):
 
 class ModelError(ForelightError):
     """No usable model: none trained, or one made by other code."""
+
+
+class DiagnosisError(ForelightError):
+    """A question about the network names a link or a device that is not known."""
 
 
 class ServingError(ForelightError):

@@ -30,7 +30,7 @@ from serving.errors import ProblemError
 from serving.hot import HotMiddleware
 from serving.metrics import Metrics, MetricsMiddleware
 from serving.middleware import BodyLimitMiddleware, InflateMiddleware, SecurityHeadersMiddleware
-from serving.routes import alarms, health, links, outcomes, probes, samples, score, storms, transceivers
+from serving.routes import alarms, health, links, outcomes, probes, samples, score, storms, transceivers, verdicts
 from serving.samples.intake import Intake
 from serving.samples.sent import Sent
 from serving.scoring.champion import Champion, Scorer
@@ -98,7 +98,7 @@ def create_app(
     app.state.metrics = Metrics(store, clock)
     _add_middleware(app)
     problems.install(app)
-    for routes in (alarms, transceivers, links, score, outcomes, samples, probes, storms, health):
+    for routes in (alarms, transceivers, links, score, outcomes, samples, probes, storms, verdicts, health):
         app.include_router(routes.router)
     console.install(app, book, clock, registry, session_key)
     contract.install(app, open_reads=open_reads)

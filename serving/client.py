@@ -37,6 +37,7 @@ from serving.wire.samples import SampleRequest, SamplesTaken
 from serving.wire.scores import ScoreAnswer, ScoreRequest
 from serving.wire.storms import Storms
 from serving.wire.transceivers import Transceiver, TransceiverSeries
+from serving.wire.verdicts import VerdictAnswer
 
 __all__ = ["Client", "ServiceError"]
 
@@ -207,6 +208,10 @@ class Client:
     def storms(self, **asked: str | int) -> Storms:
         """Alarms that were held back; `asked` as `StormQuery` has it."""
         return self._get(Storms, "/v1/storms", asked)
+
+    def verdict(self, **asked: str | float | list[str]) -> VerdictAnswer:
+        """Whether the network is to blame for a link or a job; `asked` as `VerdictQuery` has it."""
+        return self._get(VerdictAnswer, "/v1/verdict", asked)
 
     def version(self) -> Version:
         """What answers there."""

@@ -9,6 +9,7 @@ import typer
 from serving.cli.access_groups import audit, token
 from serving.cli.agent_group import agent
 from serving.cli.decision_group import decisions
+from serving.cli.diagnose_group import diagnose
 from serving.cli.groups import alarms, lake, model
 from serving.cli.options import Dask, FoldPlan, Json, Memory, Time, fold_plan, utc_time, whole_hours
 from serving.cli.outbox_groups import backup, deliver, outbox, restore
@@ -277,7 +278,7 @@ def serve(
     command.run(host=host, port=port, tls=command.tls_files(tls_cert, tls_key), closed=closed, workers=workers)
 
 
-for _command, _panel in ((agent, DATA), (deliver, SERVE), (backup, KEEP), (restore, KEEP)):
+for _command, _panel in ((agent, DATA), (diagnose, SERVE), (deliver, SERVE), (backup, KEEP), (restore, KEEP)):
     app.command(_command.__name__, rich_help_panel=_panel)(_command)
 for _group, _name, _panel in (
     (lake, "lake", DATA),

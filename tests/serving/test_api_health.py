@@ -236,7 +236,7 @@ class TestContract:
         for path, methods in spec["paths"].items():
             for method, operation in methods.items():
                 changes = method != "get" and path != "/v1/score"
-                scope = "ingest" if path == "/v1/samples" else "operate"
+                scope = "ingest" if path in {"/v1/samples", "/v1/probes"} else "operate"
                 wanted = [{"token": [scope]}] if changes else [{"token": ["read"]}, {}]
                 assert (wanted if path.startswith("/v1/") else []) == operation["security"], (method, path)
 

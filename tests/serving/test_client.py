@@ -162,6 +162,7 @@ def test_the_client_knows_every_path_of_the_contract(settings: Settings) -> None
         lambda: client.release("x"),
         client.decisions,
         client.storms,
+        lambda: client.verdict(link="a/b"),
         client.models,
         lambda: client.push(SampleRequest.model_validate(SAMPLES)),
         lambda: client.push_probes(ProbeRequest.model_validate({"device": "a", "paths": [PATH]})),
