@@ -2,27 +2,25 @@
 
 from datetime import datetime
 
-from diagnosis.reading import answered, fabric_of, links_of
+from diagnosis.reading import Question, answered, fabric_of, links_of
 from ingest.errors import DiagnosisError
 from ingest.lake import Lake
 from serving.errors import LinkNotFoundError
-from serving.wire.verdicts import VerdictAnswer, VerdictQuery
+from serving.wire.verdicts import VerdictAnswer
 
 __all__ = ["answer"]
 
 
-def answer(lake: Lake, query: VerdictQuery, at: datetime) -> VerdictAnswer:
-    """The verdict at a time.
+def answer(lake: Lake, question: Question, at: datetime, job: str | None = None) -> VerdictAnswer:
+    """The verdict at a time; a job has a name.
 
     Raises:
         LinkNotFoundError: no such link, or a node that the fabric does not have.
-        QueryError: neither a link nor a job is asked for.
     """
-    question = query.question()
     fabric = fabric_of(lake, at)
     try:
         links = links_of(fabric, question)
         verdict = answered(lake, question, at, fabric)
     except DiagnosisError as error:
         raise LinkNotFoundError(str(error)) from error
-    return VerdictAnswer.of(verdict, fabric, at, query.job, len(links))
+    return VerdictAnswer.of(verdict, fabric, at, job, len(links))

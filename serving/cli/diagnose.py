@@ -28,7 +28,7 @@ def run(asked: Mapping[str, object], at: datetime | None, *, as_json: bool) -> N
         first = error.errors()[0]
         msg = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise ServingError(msg) from error
-    told = answer(Lake(Settings.from_env().lake_uri), query, at or utc_now())
+    told = answer(Lake(Settings.from_env().lake_uri), query.question(), at or utc_now(), query.job)
     typer.echo(told.model_dump_json(indent=2) if as_json else "\n".join(_lines(told)))
 
 

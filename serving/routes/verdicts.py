@@ -25,4 +25,4 @@ _AT_ONCE: Final = asyncio.Semaphore(1)  # each reads the probes of minutes: two 
 async def get_verdict(query: Annotated[VerdictQuery, Query()], services: ServicesDep) -> VerdictAnswer:
     """The verdict on a link or a job, with its evidence, its power, and the layers that say nothing."""
     async with _AT_ONCE:
-        return await run_in_threadpool(answer, services.lake, query, services.clock())
+        return await run_in_threadpool(answer, services.lake, query.question(), services.clock(), query.job)

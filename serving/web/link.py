@@ -10,10 +10,13 @@ from fastapi import APIRouter, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
+from diagnosis.reading import Question
+from ingest.lake import Lake
 from serving.alarms import Status
 from serving.deps import Services, ServicesDep, once
 from serving.drains.sight import Sight
-from serving.errors import OverloadedError, ProblemError
+from serving.errors import LinkNotFoundError, OverloadedError, ProblemError
+from serving.verdicts import answer
 from serving.web.fault_unit import FaultUnit, fault_unit
 from serving.web.link_history import History, Past, history
 from serving.web.link_plots import Plot, end_plots
@@ -21,6 +24,7 @@ from serving.web.link_risk import risk_plots
 from serving.web.pages import PageRoute, page
 from serving.web.visit import VisitDep, freshness
 from serving.wire.base import Name, Time
+from serving.wire.verdicts import VerdictAnswer
 
 __all__ = ["LinkQuery", "router"]
 
@@ -28,6 +32,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _READERS: Final = asyncio.Semaphore(2)
 """Pages that read the lake at once: each may read days of two devices."""
 _WAITS_S: Final = 20.0
+_WINDOWS: Final = 5
+"""Of probes, looked at together: fewer than where one asks for a verdict alone, for the page's sake."""
 _STEPS: Final = {
     Status.OPEN: ("ack", "suppress", "clear"),
     Status.ACKED: ("suppress", "clear"),
@@ -59,6 +65,7 @@ class _Read:
     history: History
     plots: tuple[tuple[Plot, ...], ...]
     risks: tuple[Plot, ...]
+    verdict: VerdictAnswer | None
 
 
 @router.get("/link/{device}/{interface:path}", dependencies=[once()])
@@ -95,6 +102,7 @@ async def link(
         history=read.history,
         plots=_side_by_side(read.plots),
         risks=read.risks,
+        verdict=read.verdict,
         query=query,
         span=span,
         windows=("1", "3", "7", "30"),
@@ -116,7 +124,15 @@ def _read(services: Services, unit: FaultUnit, span: tuple[datetime, datetime]) 
     lake = services.lake
     past = history(Past(lake, services.store, services.desk.store, services.clock()), ports, unit.link_id)
     plots = tuple(end_plots(lake, cage, past.modules.get(cage, {}), span, past.marks) for cage in cages)
-    return _Read(unit, past, plots, risk_plots(lake, ports, span, past.marks))
+    return _Read(unit, past, plots, risk_plots(lake, ports, span, past.marks), _verdict(lake, ports[0], span[1]))
+
+
+def _verdict(lake: Lake, port: tuple[str, str, str], at: datetime) -> VerdictAnswer | None:
+    """What probes and both ends say of the network; None where no link is known at the port."""
+    try:
+        return answer(lake, Question(ports=(port,), windows=_WINDOWS), at)
+    except LinkNotFoundError:
+        return None
 
 
 def _side_by_side(plots: Sequence[Sequence[Plot]]) -> list[tuple[str, list[Plot]]]:
