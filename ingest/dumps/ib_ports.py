@@ -9,7 +9,6 @@ from typing import Final
 
 from ingest.dumps.ib_names import Node, port_names
 from ingest.dumps.reading import Cable, Port, Reading
-from ingest.schema import Quality
 
 __all__ = ["IbPorts"]
 
@@ -125,6 +124,8 @@ def _put(reading: Reading, column: str, value: float) -> None:
         quantity, _, level = rest.partition("/")
         reading.limit(quantity, level, value)  # type: ignore[arg-type]
     elif kind == "assumed":
+        from ingest.schema import Quality  # here: the agent of a host reads dumps without loading Arrow
+
         reading.quality |= int(Quality.UNCALIBRATED)
     elif kind == "speed":
         reading.say("speed_gbps", value)

@@ -130,8 +130,9 @@ def _service(console_home: Path, now: datetime, tmp_path_factory: pytest.TempPat
         yield service
 
 
-@pytest.fixture(name="chromium", scope="session")
+@pytest.fixture(name="chromium", scope="module")
 def _chromium() -> Iterator[Browser]:
+    """Ends with its module: while it runs, no other test can run an event loop of its own."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("chromium is not installed (Debian: chromium)")
