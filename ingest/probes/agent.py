@@ -56,20 +56,6 @@ class ProbeLoop:
         self._turn = self._ways()
         self._round = 0
 
-    def change(self, todo: Pinglist) -> bool:
-        """Go on by another pinglist without a restart; False where it differs in more than its flows.
-
-        Raises:
-            ConfigError: an address is not of this host, or a port is taken.
-        """
-        if (todo.window_s, todo.port, todo.key) != (self._todo.window_s, self._todo.port, self._todo.key):
-            return False
-        self._todo = todo
-        self._open()
-        self._prober.change(todo)
-        self._turn = self._ways()
-        return True
-
     @property
     def stamped(self) -> bool:
         """Whether the kernel tells times here."""

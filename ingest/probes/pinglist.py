@@ -140,7 +140,7 @@ class Pinglist:
 
 
 def _only(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
-    """A later controller may say more."""
+    """What is not known is passed over."""
     return {name: said[name] for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
 
 

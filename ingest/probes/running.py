@@ -1,27 +1,21 @@
-"""A probe agent on a host: its pinglist comes from a file or a controller, its rows go to a service or a folder."""
+"""A probe agent on a host: its pinglist comes from a file, its rows go to a service or a folder."""
 
 import json
-import random
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
-from urllib.parse import quote
 
 from ingest.agent.pushing import Service
 from ingest.agent.sending import Sender
 from ingest.agent.spool import Spool
 from ingest.durable import put_file
-from ingest.errors import ConfigError, TransportError
 from ingest.probes.agent import ProbeLoop
 from ingest.probes.pinglist import Pinglist
 
-__all__ = ["Folder", "Orders", "Outlet", "Pushed", "run"]
+__all__ = ["Folder", "Outlet", "Pushed", "run"]
 
-_REFRESH_S: Final = 300.0
-_RETRY_S: Final = 15.0
 _MB: Final = 1_000_000
 Row = dict[str, Any]
 
@@ -37,7 +31,7 @@ class Outlet(Protocol):
 
 
 class Folder:
-    """One file of JSON a round, which `forelight import` takes.
+    """One file of JSON a round.
 
     Args:
         folder: made here.
@@ -93,94 +87,18 @@ class Pushed:
         self._spool.close()
 
 
-class Orders:
-    """The pinglist of this host, fetched again each five minutes.
-
-    Args:
-        service: the controller.
-        head: site and device.
-        say: told in one line when it cannot be had.
-    """
-
-    def __init__(self, service: Service, head: dict[str, str], say: Callable[[str], None]) -> None:
-        self._service, self._say = service, say
-        self._path = f"/v1/pinglist?site={quote(head['site'])}&device={quote(head['device'])}"
-        self._news: list[Pinglist] = []
-        self._ended = threading.Event()
-
-    def first(self) -> Pinglist:
-        """Ask until there is one.
-
-        Raises:
-            TransportError: the controller refuses for good.
-        """
-        said = ""
-        while True:
-            answer = self._service.get(self._path)
-            if answer.taken:
-                return Pinglist.of(answer.body, "the controller")
-            problem = f"no pinglist ({answer.status or 'not reached'}: {answer.detail})"
-            if answer.status in (401, 403, 404):
-                raise TransportError(problem)
-            if problem != said:
-                self._say(problem)
-                said = problem
-            time.sleep(_RETRY_S * random.uniform(0.5, 1.5))  # noqa: S311 - so that hosts do not come at once
-
-    def watch(self) -> None:
-        """Ask again and again, on a thread of its own."""
-        threading.Thread(target=self._watch, name="orders", daemon=True).start()
-
-    def take(self) -> Pinglist | None:
-        """The newest, once."""
-        return self._news.pop() if self._news else None
-
-    def end(self) -> None:
-        """Ask no more."""
-        self._ended.set()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_REFRESH_S * random.uniform(0.8, 1.2)):  # noqa: S311 - as above
-            answer = self._service.get(self._path)
-            if answer.taken:
-                with suppress(ConfigError):  # a pinglist that cannot be read changes nothing
-                    self._news = [Pinglist.of(answer.body, "the controller")]
-            else:
-                self._say(f"the old pinglist stays ({answer.status or 'not reached'}: {answer.detail})")
-
-
-def run(
-    todo: Pinglist, outlet: Outlet, stop: threading.Event, say: Callable[[str], None], orders: Orders | None = None
-) -> None:
+def run(todo: Pinglist, outlet: Outlet, stop: threading.Event, say: Callable[[str], None]) -> None:
     """Probe until `stop` is set.
 
     Raises:
-        ConfigError: an address of the first pinglist is not of this host, or a port is taken.
+        ConfigError: an address of the pinglist is not of this host, or a port is taken.
     """
     loop = ProbeLoop(todo, outlet.put)
     if not loop.stamped:
         say("this kernel tells no times of packets; they are this process's own")
-    if orders is not None:
-        orders.watch()
     try:
         while not stop.is_set():
             loop.step()
-            if orders is not None and (news := orders.take()) is not None and news != todo:
-                loop, todo = _changed(loop, news, outlet, say), news
     finally:
-        if orders is not None:
-            orders.end()
         loop.close()
         outlet.close()
-
-
-def _changed(loop: ProbeLoop, news: Pinglist, outlet: Outlet, say: Callable[[str], None]) -> ProbeLoop:
-    """The loop by the new pinglist; the running one where that cannot be."""
-    try:
-        if loop.change(news):
-            return loop
-        loop.close()
-        return ProbeLoop(news, outlet.put)
-    except ConfigError as error:
-        say(str(error))
-        return loop

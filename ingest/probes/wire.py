@@ -1,7 +1,7 @@
 """The probe's packet: 72 bytes, of which a reply has as many; `docs/probes.md` draws it.
 
 All numbers are big-endian. The last sixteen bytes are HMAC-SHA256, cut, over the packet before them and both ends'
-addresses and ports, by the key that the controller hands out: a packet that was made elsewhere, or that comes from
+addresses and ports, by the key of the pinglist: a packet that was made elsewhere, or that comes from
 another address than it was made for, is not answered.
 """
 
