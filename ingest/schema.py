@@ -405,10 +405,7 @@ PROBES: Final = Table(
         ("reverse_lost", _I),  # of which the reply was lost
         ("refused", _I),  # answered by the target's kernel: nobody listens there
         ("late", _I),  # answered, after the timeout
-        (
-            "kernel_answers",
-            _B,
-        ),  # asked only where the target does not tell its count: whether the target's kernel lives
+        ("kernel_answers", _B),  # whether the target's kernel lives; asked where the target tells no count
         ("source_epoch", _I),  # drawn at each start of the prober
         ("target_epoch", _I),  # as the last reply told it
         ("epoch_changed", _B),  # the responder was started anew since the last window: its counts say nothing
@@ -424,10 +421,7 @@ PROBES: Final = Table(
         ("source_p50_ns", _I),  # processing at the prober
         ("source_p99_ns", _I),
         ("source_max_ns", _I),
-        (
-            "stamps",
-            _S,
-        ),  # whose clock took the prober's times: hardware, kernel, user; null: nothing came back
+        ("stamps", _S),  # whose clock took the prober's times: hardware, kernel, user; null: nothing came back
         ("source", _S),  # agent, file
         required=("time", "received_at", "site", "source_address", "target_address", "sent", "lost", "source"),
     ),

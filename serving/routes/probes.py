@@ -1,13 +1,14 @@
 """Rows that probe agents push."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, Depends, Request
 
 from serving.access.idempotency import KeyHeader
-from serving.deps import ServicesDep, ingester, no_query
-from serving.errors import IdempotencyError
+from serving.deps import Services, ServicesDep, ingester, no_query
+from serving.samples.once import taken_once
 from serving.samples.probes import judged_probes
 from serving.wire.probes import ProbeRequest, ProbesTaken
 from serving.wire.problems import problem_responses
@@ -27,18 +28,14 @@ async def post_probes(
     The very same body, or the same `Idempotency-Key`, sent again is taken once. A row that cannot be is left out and
     told; the others are kept.
     """
-    services.hosts.check(body.site, body.device)
-    who, digest = request.state.caller.name, body.digest
-    known = services.sent.get((who, key or digest))
-    if known is not None and known[0] != digest:
-        msg = f"the key {key!r} was given for other rows; each request has a key of its own"
-        raise IdempotencyError(msg)
-    if known is not None and isinstance(known[1], ProbesTaken):
-        return known[1].model_copy(update={"new": False})
+    return await taken_once(request, services, body, key, ProbesTaken, partial(_take, body, services))
+
+
+async def _take(body: ProbeRequest, services: Services) -> ProbesTaken:
     now = services.clock()
     batch, refused = await asyncio.to_thread(judged_probes, body, now)
     await asyncio.wrap_future(services.intake.put(batch))
-    taken = ProbesTaken(
+    return ProbesTaken(
         received_at=now,
         new=True,
         probes=len(batch.probes),
@@ -46,5 +43,3 @@ async def post_probes(
         refused=refused[:_TOLD],
         refused_count=len(refused),
     )
-    services.sent.keep((who, key or digest), (digest, taken))
-    return taken

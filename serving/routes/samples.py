@@ -1,14 +1,15 @@
 """Samples that hosts push."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, Depends, Request
 
 from serving.access.idempotency import KeyHeader
-from serving.deps import ServicesDep, ingester, no_query
-from serving.errors import IdempotencyError
+from serving.deps import Services, ServicesDep, ingester, no_query
 from serving.samples.judging import judged
+from serving.samples.once import taken_once
 from serving.wire.problems import problem_responses
 from serving.wire.samples import SampleRequest, SamplesTaken
 
@@ -27,19 +28,15 @@ async def post_samples(
     The very same body, or the same `Idempotency-Key`, sent again is taken once. A reading that cannot be is left out
     and told; the others are kept.
     """
-    request.state.caller.speaks_for(body.site, body.device)
-    services.hosts.check(body.site, body.device)
-    who, digest = request.state.caller.name, body.digest
-    known = services.sent.get((who, key or digest))
-    if known is not None and known[0] != digest:
-        msg = f"the key {key!r} was given for other samples; each request has a key of its own"
-        raise IdempotencyError(msg)
-    if known is not None and isinstance(known[1], SamplesTaken):
-        return known[1].model_copy(update={"new": False})
+    return await taken_once(request, services, body, key, SamplesTaken, partial(_take, body, request, services))
+
+
+async def _take(body: SampleRequest, request: Request, services: Services) -> SamplesTaken:
     now = services.clock()
     batch = await asyncio.to_thread(judged, body, now)
     await asyncio.wrap_future(services.intake.put(batch))
-    taken = SamplesTaken(
+    request.app.state.metrics.took(batch)
+    return SamplesTaken(
         received_at=now,
         new=True,
         lane_samples=len(batch.lanes),
@@ -48,6 +45,3 @@ async def post_samples(
         refused=batch.refused[:_TOLD],
         refused_count=len(batch.refused),
     )
-    request.app.state.metrics.took(batch)
-    services.sent.keep((who, key or digest), (digest, taken))
-    return taken

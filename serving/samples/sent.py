@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from serving.access.limits import Buckets
 from serving.errors import HostRateError
 from serving.wire.probes import ProbesTaken
@@ -27,6 +29,7 @@ _BURST: Final = 120.0
 
 Key = tuple[str, str]
 Answer = tuple[str, SamplesTaken | ProbesTaken]
+_TAKEN: Final[TypeAdapter[SamplesTaken | ProbesTaken]] = TypeAdapter(SamplesTaken | ProbesTaken)
 
 
 class Sent:
@@ -85,7 +88,7 @@ def _read(path: Path) -> Iterator[tuple[Key, Answer]]:
         for line in file:
             try:
                 who, key, digest, told = json.loads(line)
-                yield (str(who), str(key)), (str(digest), SamplesTaken.model_validate(told))
+                yield (str(who), str(key)), (str(digest), _TAKEN.validate_python(told))
             except (ValueError, TypeError):
                 continue
 

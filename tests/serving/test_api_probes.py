@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 
 from ingest.lake import Lake
 from ingest.schema import PROBE_PATHS, PROBES
+from serving.access.tokens import Scope, TokenStore
+from serving.store import AlarmStore
 
 Post = Callable[..., Any]
 FLOW = {
@@ -92,3 +94,23 @@ def test_a_stranger_pushes_nothing(client: TestClient, now: datetime) -> None:
     answer = client.post("/v1/probes", json={"device": "gpu0001", "probes": [_probe(now)]})
 
     assert 401 == answer.status_code
+
+
+def test_a_token_that_is_bound_to_a_host_speaks_for_it_alone(
+    client: TestClient, store: AlarmStore, now: datetime
+) -> None:
+    _, text = TokenStore(store.engine, clock=lambda: now).create(
+        "gpu0001", Scope.INGEST, who="test", expires_at=None, device=("default", "gpu0001")
+    )
+    own = {"Authorization": f"Bearer {text}"}
+    bodies = [{"device": device, "paths": [_path(now, "forward", "gpu0008")]} for device in ("gpu0001", "gpu0002")]
+
+    assert [200, 403] == [client.post("/v1/probes", json=body, headers=own).status_code for body in bodies]
+
+
+def test_what_was_taken_is_known_after_a_restart(post: Post, client: TestClient, now: datetime) -> None:
+    first = post(paths=[_path(now, "forward", "gpu0008")]).json()
+    services = client.app.state.services  # type: ignore[attr-defined]
+    services.sent.__init__(services.settings.home / "sent-samples.jsonl")  # what a new process reads
+
+    assert (True, False) == (first["new"], post(paths=[_path(now, "forward", "gpu0008")]).json()["new"])
