@@ -2,13 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from rich.table import Table
 
 from models.points import BudgetPoint, HorizonCalibration
 
-__all__ = ["BASE_RATES_PER_YEAR", "Attribution", "LeadScore", "Scorecard", "scorecard_rows", "scorecard_table"]
+__all__ = [
+    "BASE_RATES_PER_YEAR",
+    "Attribution",
+    "LeadScore",
+    "Scorecard",
+    "early_days",
+    "scorecard_rows",
+    "scorecard_table",
+]
 
 BASE_RATES_PER_YEAR = (0.002, 0.01, 0.05, 0.2)
 """Failures a module and year that F1 is restated at: a good optic's, the design's, a bad lot's, a bad year's."""
@@ -216,3 +224,21 @@ def scorecard_table(*cards: Scorecard, title: str = "Scorecard") -> Table:
     for label, values in scorecard_rows(*cards):
         table.add_row(label, *values)
     return table
+
+
+def early_days(card: Scorecard, known_until: datetime, told_within: timedelta) -> str:
+    """Says how many false alarms may yet turn out right, and until when to judge for there to be none; else "".
+
+    Args:
+        card: the scorecard.
+        known_until: telemetry and tickets reach so far.
+        told_within: so long after an alarm it is known whether it was right.
+    """
+    told_until = known_until - told_within
+    open_days = sum(count for day, count in card.false_by_day.items() if day >= told_until.date())
+    if not open_days or card.end <= told_until:
+        return ""
+    return (
+        f"{open_days} of {card.false_alarms} false alarms were raised since {told_until:%Y-%m-%d}: what they foretell "
+        "may still come, or have no ticket yet. Judge up to that day."
+    )

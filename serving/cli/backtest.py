@@ -14,8 +14,11 @@ from ingest.errors import ModelError, ServingError
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES
 from models.alarm import alarm_frame
+from models.counting import RIGHT
 from models.folds import EMBARGO
 from models.risk_log import RiskLog
+from models.rows import TICKET_LAG
+from models.scorecard import early_days
 from serving.backtest.backtesting import judged, judged_events, walked
 from serving.backtest.comparing import Watchers, rule_alarms
 from serving.backtest.folding import Folded, Leak, fold_cards, folded, plan_folds
@@ -23,7 +26,7 @@ from serving.cli.options import FoldPlan
 from serving.cli.progress import step
 from serving.cli.told import Told
 from serving.scoring.compute import Compute
-from serving.scoring.training import fresh_tiles, trained
+from serving.scoring.training import fresh_tiles, newest_hour, trained
 from serving.settings import Settings
 
 __all__ = ["run"]
@@ -110,7 +113,8 @@ class _Scene:
         cards = judged(self.lake, self.fleet, found.alarms, self.span, step, others=others, risks=found.risks)
         parts = fold_cards(found, judged_events(self.lake, self.fleet), self.fleet) if found.of else []
         main = cards[: len(cards) - len(others) + 1]  # of the others the modules' warning limits, the first of them
-        return Told(tuple(main), tuple(cards), tuple(parts), found.note)
+        early = early_days(cards[0], newest_hour(self.lake), RIGHT + TICKET_LAG)
+        return Told(tuple(main), tuple(cards), tuple(parts), tuple(note for note in (found.note, early) if note))
 
 
 def _hour(time: datetime) -> datetime:

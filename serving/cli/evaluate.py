@@ -19,10 +19,11 @@ from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from models.alarm_file import read_alarms
 from models.baselines.limits import limit_alarms
-from models.counting import unknown_ports
+from models.counting import RIGHT, unknown_ports
 from models.evaluate import judge, judge_levels
 from models.risk_card import with_alarm_risks
-from models.scorecard import Scorecard, scorecard_table
+from models.rows import TICKET_LAG
+from models.scorecard import Scorecard, early_days, scorecard_table
 from models.tables import rich_table, small_tables
 from serving.cli.progress import bars, step
 from serving.settings import Settings
@@ -45,7 +46,7 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
     raised = read_alarms(alarms)
     with _lake(data) as lake, bars("days") as shown:
         task = shown.add_task("dating failures", total=None)
-        start, end = _period(lake, start, end)
+        start, end, known_until = _period(lake, start, end)
         fleet = Fleet.load(lake)
         events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
         shown.update(task, description="judging")
@@ -55,6 +56,7 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         shown.update(task, description="module limits", total=(end - start) / timedelta(days=1))
         limits = _limits(lake, fleet, start, end, lambda done: shown.update(task, completed=done))
         baseline = judge(limits, events, fleet, start=start, end=end, name="module limits")
+        early = early_days(cards[0], known_until, RIGHT + TICKET_LAG)
     if strange:
         named = ", ".join(strange[:_SHOWN]) + (", …" if len(strange) > _SHOWN else "")
         told = f"no such port in links or inventory, so alarms there are false: {named}"
@@ -66,6 +68,8 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         Console().print(scorecard_table(*cards, baseline, title=title))
         for small in small_tables(cards):
             Console().print(rich_table(small))
+        if early:
+            Console().print(early, highlight=False)
 
 
 @contextmanager
@@ -83,8 +87,8 @@ def _lake(data: Path | None) -> Iterator[Lake]:
         yield lake
 
 
-def _period(lake: Lake, start: datetime | None, end: datetime | None) -> tuple[datetime, datetime]:
-    """The period asked for, or else that of the telemetry."""
+def _period(lake: Lake, start: datetime | None, end: datetime | None) -> tuple[datetime, datetime, datetime]:
+    """The period asked for, or else that of the telemetry; and the last time of telemetry."""
     times = lake.scan(PORT_SAMPLES, columns=["time"])
     first, last = times.select(first=pl.col("time").min(), last=pl.col("time").max()).collect().row(0)
     if first is None:
@@ -94,7 +98,7 @@ def _period(lake: Lake, start: datetime | None, end: datetime | None) -> tuple[d
     if start >= end:
         msg = f"nothing to judge: {start.isoformat()} is not before {end.isoformat()}"
         raise LakeError(msg)
-    return start, end
+    return start, end, last
 
 
 def _limits(

@@ -26,13 +26,13 @@ class Told:
         main: of the alarms and of the modules' own limits.
         cards: of all that were judged on the same events, the main ones first.
         folds: of each fold.
-        note: a line for people.
+        notes: lines for people.
     """
 
     main: tuple[Scorecard, ...]
     cards: tuple[Scorecard, ...]
     folds: tuple[Scorecard, ...]
-    note: str
+    notes: tuple[str, ...]
 
     def show(self, out: Path, alarms: int, *, as_json: bool) -> None:
         """Print it."""
@@ -49,8 +49,8 @@ class Told:
         if self.folds:
             console.print(comparison_table(self.folds, title="Each fold by itself"))
         console.print(comparison_table(self.cards, title="The same failures, by whose alarms"))
-        if self.note:
-            console.print(self.note)
+        for note in self.notes:
+            console.print(note, highlight=False)
         console.print(f"{alarms} alarms in {out}", highlight=False)
 
     def report(self, path: Path, step: Step) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from features.fleet import Fleet
 from features.labels import EVENT_SCHEMA
 from models.evaluate import judge, judge_levels
-from models.scorecard import Scorecard, scorecard_table
+from models.scorecard import Scorecard, early_days, scorecard_table
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 END = START + timedelta(days=28)  # four weeks
@@ -393,3 +393,11 @@ def test_scorecards_stand_side_by_side(judged: Judge) -> None:
 
     assert "F1 at 24 h" in capture.get()
     assert 3 == len(table.columns)
+
+
+def test_false_alarms_of_the_last_days_are_said_to_be_open(judged: Judge) -> None:
+    card = judged(_alarm(END - 8 * DAY), _alarm(END - 3 * DAY, interface="Ethernet1"), events=[])
+
+    assert card.false_alarms == 2
+    assert early_days(card, END, 7 * DAY).startswith("1 of 2 false alarms were raised since 2026-03-22")
+    assert early_days(card, END + 7 * DAY, 7 * DAY) == ""
