@@ -116,23 +116,26 @@ def time_of(text: str | None, received: datetime, zone: ZoneInfo | None) -> date
 
 
 def _parsed(text: str, received: datetime, zone: ZoneInfo | None) -> datetime | None:
-    if re.match(r"\d{4}-", text):
-        try:
-            found = datetime.fromisoformat(text)
-        except ValueError:
-            return None
-    else:
-        year = re.search(r"(?<!\d)\d{4}(?!\d)", text)
-        words = [word.partition(".")[0] for word in text.split() if not re.fullmatch(r"\d{4}", word)]
-        try:
-            plain_time = f"{year[0] if year else received.year} {' '.join(words)}"
-            found = datetime.strptime(plain_time, "%Y %b %d %H:%M:%S")  # noqa: DTZ007 - the zone is put on below
-        except ValueError:
-            return None
-        if year is None and zone is not None and found.replace(tzinfo=zone) > received + _LATE:
-            found = found.replace(year=found.year - 1)
-    if found.tzinfo is None:
-        if zone is None:
-            return None
-        found = found.replace(tzinfo=zone)
-    return found.astimezone(UTC)
+    """The time that a text says; None where it says none, or one that no clock can show."""
+    try:
+        found = datetime.fromisoformat(text) if re.match(r"\d{4}-", text) else _dated(text, received, zone)
+        if found.tzinfo is None:
+            return None if zone is None else found.replace(tzinfo=zone).astimezone(UTC)
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _dated(text: str, received: datetime, zone: ZoneInfo | None) -> datetime:
+    """A time in RFC 3164's words, without a zone; where it names no year, of the last one that it can be of.
+
+    Raises:
+        ValueError: there is no such time.
+    """
+    year = re.search(r"(?<!\d)\d{4}(?!\d)", text)
+    words = [word.partition(".")[0] for word in text.split() if not re.fullmatch(r"\d{4}", word)]
+    plain_time = f"{year[0] if year else received.year} {' '.join(words)}"
+    found = datetime.strptime(plain_time, "%Y %b %d %H:%M:%S")  # noqa: DTZ007 - the caller puts the zone on
+    if year is None and zone is not None and found.replace(tzinfo=zone) > received + _LATE:
+        return found.replace(year=found.year - 1)
+    return found

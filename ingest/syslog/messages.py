@@ -1,7 +1,8 @@
 """Messages of syslog (RFC 3164 and 5424) by what they say of ports: links up and down, lost light, modules, reboots.
 
 What a message means is data: a pattern a kind of message, with the system that writes it. The patterns are from what
-the systems are known to write; no recording of each was there.
+the systems are known to write; no recording of each was there. Anybody may send a message, so no pattern may take
+long over one: a message is looked at no further than ``_MOST_CHARS``, and what repeats in a pattern is bounded.
 """
 
 import re
@@ -20,13 +21,14 @@ CARRIER: Final = {
 }
 """What a link event is worth, by system: what is debounced or damped there, nobody hears of."""
 
-_PORT: Final = r"(?P<port>[A-Za-z][\w/.:-]*\d)"
+_MOST_CHARS: Final = 2_048
+_PORT: Final = r"(?P<port>(?<![\w/.:-])[A-Za-z][\w/.:-]{0,62}\d)"
 _SAID: Final = tuple(
     (system, kind, re.compile(pattern))
     for system, kind, pattern in (
         ("eos", "up", rf"%LINEPROTO-5-UPDOWN: Line protocol on Interface {_PORT}.*changed state to up"),
         ("eos", "down", rf"%LINEPROTO-5-UPDOWN: Line protocol on Interface {_PORT}.*changed state to down"),
-        ("nxos", "down", rf"%ETHPORT-5-IF_DOWN_(?P<cause>\w+): Interface {_PORT} is down"),
+        ("nxos", "down", rf"%ETHPORT-5-IF_DOWN_(?P<cause>\w{{1,64}}): Interface {_PORT} is down"),
         ("nxos", "up", rf"%ETHPORT-5-IF_UP: Interface {_PORT} is up"),
         ("iosxr", "up", rf"%PKT_INFRA-LINEPROTO-\d-UPDOWN ?: Line protocol on Interface {_PORT}, changed state to Up"),
         (
@@ -42,9 +44,9 @@ _SAID: Final = tuple(
         ("sonic", "removed", rf"{_PORT}: Got SFP removed event"),
         ("linux", "down", rf"mlx5_core \S+ {_PORT}: Link down"),
         ("linux", "up", rf"mlx5_core \S+ {_PORT}: Link up"),
-        ("any", "inserted", rf"(?i)%\S*(?:xcvr|transceiver|sfp)\S*insert\S*.*?\b{_PORT}"),
-        ("any", "removed", rf"(?i)%\S*(?:xcvr|transceiver|sfp)\S*remov\S*.*?\b{_PORT}"),
-        ("any", "los", rf"(?i)\b{_PORT}\b.*\b(?:rx[ _]?los|loss of signal)\b(?!.*clear)"),
+        ("any", "inserted", rf"(?i)%(?>[^\s%]*?(?:xcvr|transceiver|sfp))(?>\S*?insert)(?>\S*).{{0,200}}?{_PORT}"),
+        ("any", "removed", rf"(?i)%(?>[^\s%]*?(?:xcvr|transceiver|sfp))(?>\S*?remov)(?>\S*).{{0,200}}?{_PORT}"),
+        ("any", "los", rf"(?i)^(?!.*clear).*?(?>{_PORT})\b.{{0,200}}?\b(?:rx[ _]?los|loss of signal)\b"),
         (
             "any",
             "reboot",
@@ -88,7 +90,7 @@ def begins(line: str) -> bool:
 def said(line: str) -> Said | None:
     """What a line says of a port or a device; None where that is nothing that is known."""
     head = _HEAD.match(line)
-    text = head["text"] if head else line
+    text = (head["text"] if head else line)[:_MOST_CHARS]
     for system, kind, pattern in _SAID:
         if match := pattern.search(text):
             found = match.groupdict()

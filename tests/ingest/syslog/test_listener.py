@@ -148,12 +148,21 @@ RECEIVED = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
         ("2026-01-01T03:00:00Z", None, RECEIVED),
         ("2025-11-01T00:00:00Z", None, RECEIVED),
         ("Feb 30 00:00:05", "UTC", RECEIVED),
+        ("0001-01-01T00:00:00+10:00", None, RECEIVED),
+        ("9999 Dec 31 23:00:00", "America/New_York", RECEIVED),
         (None, "UTC", RECEIVED),
     ],
 )
 def test_a_time_is_the_messages_where_it_can_be_believed(text: str | None, zone: str | None, time: datetime) -> None:
     """No zone, hours ahead, weeks behind: then it is the receipt's (field_faults.md, rows 44 to 46)."""
     assert time == time_of(text, RECEIVED, ZoneInfo(zone) if zone else None)
+
+
+def test_the_29th_of_february_of_a_year_to_come_is_none() -> None:
+    """It would be of the year before, which has none."""
+    received = datetime(2028, 2, 10, tzinfo=UTC)
+
+    assert received == time_of("Feb 29 12:00:00", received, ZoneInfo("UTC"))
 
 
 def test_a_port_that_is_taken_is_told(free_port: FreePort) -> None:
