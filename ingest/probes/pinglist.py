@@ -13,8 +13,12 @@ __all__ = ["Answered", "Flow", "Pinglist"]
 
 ROCE_PORT: Final = 4791
 _MOST_FLOWS: Final = 20_000
+_MOST_PROBES: Final = 1_000_000
+"""In a window: all of them are laid out as it begins."""
+_LONGEST_NAME: Final = 255
 _KEY_BYTES: Final = 16
 _IPV4: Final = 4
+_EVERYBODY: Final = ip_address("255.255.255.255")
 _KINDS: Final = ("tor_mesh", "inter_tor", "service", "pinned")
 
 
@@ -82,7 +86,7 @@ class Pinglist:
         """
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             msg = f"{path}: no pinglist: {error}"
             raise ConfigError(msg) from None
         return cls.of(said, path.name)
@@ -121,22 +125,33 @@ class Pinglist:
         if len(self.key) < _KEY_BYTES:
             msg = f"the key has less than {_KEY_BYTES} bytes"
             raise ValueError(msg)
-        named: list[Flow | Answered] = [*self.flows, *self.answered]
-        for each in named:
-            _address(each.source_address)
-            _address(each.target_address)
-            _bound("source_port", each.source_port, 1024, 65_535)
+        _bound("port", self.port, 1, 65_535, whole=True)
+        for each in (*self.flows, *self.answered):
+            self._check_ends(each)
         for flow in self.flows:
             _bound("per_s", flow.per_s, 0.001, 10_000.0)
             if flow.kind not in _KINDS:
                 msg = f"kind {flow.kind!r} is none of {', '.join(_KINDS)}"
                 raise ValueError(msg)
-        _bound("port", self.port, 1, 65_535)
         _bound("window_s", self.window_s, 1.0, 3_600.0)
         _bound("timeout_s", self.timeout_s, 0.01, self.window_s / 2)
         _bound("answer_per_s", self.answer_per_s, 1.0, 1e6)
         _bound("trace_share", self.trace_share, 0.0, 1.0)
         _bound("trace_per_s", self.trace_per_s, 1.0, 1e5)
+        if sum(flow.per_s for flow in self.flows) * self.window_s > _MOST_PROBES:
+            msg = f"more than {_MOST_PROBES} probes in a window"
+            raise ValueError(msg)
+
+    def _check_ends(self, each: Flow | Answered) -> None:
+        """A 5-tuple whose names the service takes, and whose replies no responder takes for its own."""
+        for name in ("source_interface", "target_interface", "target_device", "source_device"):
+            _named(name, getattr(each, name, "absent"))
+        _address(each.source_address)
+        _address(each.target_address)
+        _bound("source_port", each.source_port, 1024, 65_535, whole=True)
+        if each.source_port == self.port:
+            msg = f"source_port {each.source_port} is the responders'"
+            raise ValueError(msg)
 
 
 def _only(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,13 +159,23 @@ def _only(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: said[name] for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
-def _address(said: str) -> None:
-    if ip_address(said).version != _IPV4:
-        msg = f"{said} is no IPv4 address; probes are IPv4 only"
+def _named(name: str, said: Any) -> None:
+    if not isinstance(said, str) or not 0 < len(said) <= _LONGEST_NAME or not said.isprintable():
+        msg = f"{name} {said!r} is no name"
         raise ValueError(msg)
 
 
-def _bound(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
+def _address(said: Any) -> None:
+    found = ip_address(said) if isinstance(said, str) else None
+    if found is None or found.version != _IPV4:
+        msg = f"{said!r} is no IPv4 address; probes are IPv4 only"
+        raise ValueError(msg)
+    if found.is_multicast or found.is_unspecified or found == _EVERYBODY:
+        msg = f"{said} is no host's address"
+        raise ValueError(msg)
+
+
+def _bound(name: str, value: Any, least: float, most: float, *, whole: bool = False) -> None:
+    if isinstance(value, bool) or (whole and not isinstance(value, int)) or not least <= value <= most:
         msg = f"{name} {value!r} is not between {least:g} and {most:g}"
         raise ValueError(msg)

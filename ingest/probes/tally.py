@@ -22,10 +22,11 @@ class _Probe:
 
 @dataclass(slots=True)
 class _Reply:
-    """A reply whose round trip waits for the responder's better word on its own delay."""
+    """A reply whose round trip waits for the responder's better word on its own delay; `whole_ns` is its most."""
 
     trip_ns: int
     delay_ns: int
+    whole_ns: int
 
 
 @dataclass(slots=True)
@@ -78,14 +79,19 @@ class Tally:
         if probe is None:  # twice, or of another round
             return
         self.answered += 1
-        self.late += done_ns - probe.posted_ns > timeout_ns
+        whole_ns = done_ns - probe.posted_ns
+        self.late += whole_ns > timeout_ns
         span = between(probe.left, came) if probe.left is not None else None
-        trip_ns, clock = span or (done_ns - probe.posted_ns, "user")
+        trip_ns, clock = span or (whole_ns, "user")
         self.stamps = clock if self.stamps is None else min(clock, self.stamps, key=_ORDER.index)
-        self._source.append(max(done_ns - probe.posted_ns - trip_ns, 0))
-        self._open[packet.seq] = _Reply(trip_ns, packet.delay_ns)
+        self._source.append(max(whole_ns - trip_ns, 0))
+        if packet.delay_ns > whole_ns:  # it lies, or its clock was set: nobody has a probe for longer than it is away
+            self.invalid += 1
+        else:
+            self._open[packet.seq] = _Reply(trip_ns, packet.delay_ns, whole_ns)
         if packet.before_ns and (before := self._open.pop(packet.before_seq, None)) is not None:
-            self._close(before.trip_ns, packet.before_ns)
+            believed = packet.before_ns <= before.whole_ns
+            self._close(before.trip_ns, packet.before_ns if believed else before.delay_ns)
 
     def told(self, packet: Packet, *, final: bool = False) -> None:
         """The responder's count, and who it is; final in answer to a question after the last probe."""
@@ -105,12 +111,12 @@ class Tally:
 
     @property
     def forward_lost(self) -> int | None:
-        """Of the lost, those that did not come to the target; None where it has not told."""
+        """Of the lost, those that did not come to the target; None where it has not told, or tells what cannot be."""
         if not self.lost:
             return 0
-        if self.reset or self.count is None or not self.settled:
+        if self.reset or self.count is None or not self.settled or not self.answered <= self.count <= self.sent:
             return None
-        return min(max(self.sent - self.count, 0), self.lost)
+        return self.sent - self.count
 
     def row(self) -> dict[str, Any]:
         """As ``probes`` has it, but for what is the same in all rows of the agent."""

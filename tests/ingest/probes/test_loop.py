@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.probes.pinglist import Pinglist
-from ingest.probes.wire import SIZE, Kind, Packet, pack
+from ingest.probes.wire import ANSWERS, SIZE, Kind, Packet, pack, unpack
 
 Run = Callable[[Pinglist], Any]
 
@@ -94,3 +94,30 @@ class TestAResponder:
                 answers.append(asker.recv(2_000))
 
         assert [SIZE] == [len(answer) for answer in answers]
+
+
+class TestAResponderThatLies:
+    def test_delays_and_counts_that_cannot_be_are_not_believed(self, run: Run, asking: Pinglist) -> None:
+        """Half of the probes are not answered; what it says of the others is beyond any table's numbers."""
+        address = asking.flows[0].target_address
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
+            liar.bind((address, asking.port))
+            liar.settimeout(0.1)
+            near = run(asking)
+            while len({row["time"] for row in near.probes}) < 4:
+                with contextlib.suppress(TimeoutError):
+                    data, (asker, port) = liar.recvfrom(2_000)
+                    packet = unpack(data, asking.key, (asker, port, address, asking.port))
+                    if packet is None or packet.kind not in (Kind.PROBE, Kind.ASK) or packet.seq % 2:
+                        continue
+                    packet.kind = ANSWERS[packet.kind]
+                    packet.count, packet.delay_ns, packet.before_ns = 2**32 - 1, 2**64 - 1, 2**64 - 1
+                    packet.before_seq = packet.seq - 2 if packet.seq else 0
+                    packet.target_epoch = 2**64 - 1
+                    liar.sendto(pack(packet, asking.key, (address, asking.port, asker, port)), (asker, port))
+        rows = near.windows(1)[:6]
+
+        assert all(0 < row["lost"] < row["sent"] for row in rows)
+        assert {None} == {row["forward_lost"] for row in rows}
+        assert all(row["invalid_rtt"] == row["sent"] - row["lost"] for row in rows)
+        assert {None} == {row["target_max_ns"] for row in rows}
