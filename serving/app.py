@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from fastapi import FastAPI
@@ -62,6 +63,7 @@ def create_app(
     open_reads: bool = True,
     clock: Callable[[], datetime] = utc_now,
     session_key: bytes | None = None,
+    counts: Path | None = None,
 ) -> FastAPI:
     """Build the application.
 
@@ -72,6 +74,7 @@ def create_app(
         open_reads: whether reading needs no token, as on loopback.
         clock: what is now.
         session_key: signs the console's sessions, the same in all processes of a service; made where not given.
+        counts: folder of what all processes of a service count together; none where it is one.
     """
     own = store is None
     store = AlarmStore(settings.database_url, clock=clock) if store is None else store
@@ -95,7 +98,7 @@ def create_app(
     app.state.services = Services(
         settings, lake, store, scores, clock, book, open_reads, desk, sight, champion, scorer, intake, sent=sent
     )
-    app.state.metrics = Metrics(store, clock)
+    app.state.metrics = Metrics(store, clock, counts)
     _add_middleware(app)
     problems.install(app)
     for routes in (alarms, transceivers, links, score, outcomes, samples, probes, storms, verdicts, health):

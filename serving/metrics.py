@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,11 +26,18 @@ _BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.
 
 
 class Metrics:
-    """The metrics of one application; two applications in one process share nothing."""
+    """The metrics of one application; two applications in one process share nothing.
 
-    def __init__(self, store: AlarmStore, clock: Callable[[], datetime]) -> None:
+    Args:
+        store: whose runs, alarms and deliveries are told.
+        clock: what is now.
+        counts: folder where all processes of a service count, of whom each tells the whole; none where it is one.
+    """
+
+    def __init__(self, store: AlarmStore, clock: Callable[[], datetime], counts: Path | None = None) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series a counter, which nobody asks for
         self._registry = CollectorRegistry()
+        self._told = [self._registry if counts is None else _of_all(counts), _of_store(store, clock)]
         self.requests = Counter(
             "forelight_http_requests", "Requests answered.", ("method", "route", "code"), registry=self._registry
         )
@@ -40,7 +49,10 @@ class Metrics:
             registry=self._registry,
         )
         self.in_progress = Gauge(
-            "forelight_http_requests_in_progress", "Requests being answered.", registry=self._registry
+            "forelight_http_requests_in_progress",
+            "Requests being answered.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
         )
         self.sample_rows = Counter(
             "forelight_samples_rows",
@@ -55,8 +67,8 @@ class Metrics:
             "forelight_samples_last_timestamp_seconds",
             "When samples of a host were last taken.",
             registry=self._registry,
+            multiprocess_mode="max",
         )
-        self._registry.register(_StoreCollector(store, clock))
 
     def took(self, batch: Batch) -> None:
         """Samples of a host are kept."""
@@ -71,12 +83,26 @@ class Metrics:
 
     def text(self, fresh: Snapshot | None = None, limits: Limits = Limits()) -> bytes:  # noqa: B008 - a frozen value
         """All of them in Prometheus' text format; risks and alarms where their scores are fresh."""
-        told = generate_latest(self._registry)
-        if fresh is None:
-            return told
-        risks = CollectorRegistry()
-        risks.register(RiskCollector(fresh, limits))
-        return told + generate_latest(risks)
+        told = list(self._told)
+        if fresh is not None:
+            risks = CollectorRegistry()
+            risks.register(RiskCollector(fresh, limits))
+            told.append(risks)
+        return b"".join(generate_latest(each) for each in told)
+
+
+def _of_all(counts: Path) -> CollectorRegistry:
+    """What all processes have counted so far."""
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=str(counts))  # type: ignore[no-untyped-call]
+    return registry
+
+
+def _of_store(store: AlarmStore, clock: Callable[[], datetime]) -> CollectorRegistry:
+    """What each process reads in the store for itself."""
+    registry = CollectorRegistry()
+    registry.register(_StoreCollector(store, clock))
+    return registry
 
 
 class _StoreCollector(Collector):

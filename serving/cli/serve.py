@@ -13,7 +13,6 @@ from typing import Final
 import uvicorn
 from fastapi import FastAPI
 from rich.console import Console
-from uvicorn.supervisors import Multiprocess
 
 from serving.access.auth import OperatorToken, check_bind, is_loopback
 from serving.access.tokens import TokenStore
@@ -23,6 +22,7 @@ from serving.errors import ServingError
 from serving.pauses import settle
 from serving.settings import Settings
 from serving.store import AlarmStore
+from serving.workers import counting_together, supervise
 
 __all__ = ["Tls", "run", "tls_files"]
 
@@ -80,17 +80,24 @@ def run(*, host: str, port: int, tls: Tls | None = None, closed: bool = False, w
             open_reads = is_loopback(bound.getsockname()[0]) and not closed
             app = partial(_application, settings, token, open_reads=open_reads, session_key=token_bytes(32))
             _say(f"forelight serves at {_address(bound, tls)}/ (Ctrl-C ends)")
-            server = uvicorn.Server(_config(app, tls, workers))
             if workers > 1:
-                Multiprocess(server.config, sockets=[bound]).run()
+                with counting_together() as counts:
+                    supervise(_config(partial(app, counts=counts), tls, workers), bound, counts)
                 _say("forelight has stopped")
             else:
-                _until_told(server, bound)
+                _until_told(uvicorn.Server(_config(app, tls, workers)), bound)
 
 
-def _application(settings: Settings, token: OperatorToken | None, *, open_reads: bool, session_key: bytes) -> FastAPI:
+def _application(
+    settings: Settings,
+    token: OperatorToken | None,
+    *,
+    open_reads: bool,
+    session_key: bytes,
+    counts: Path | None = None,
+) -> FastAPI:
     """What each process serves."""
-    app = create_app(settings, None, token=token, open_reads=open_reads, session_key=session_key)
+    app = create_app(settings, None, token=token, open_reads=open_reads, session_key=session_key, counts=counts)
     settle()
     return app
 
