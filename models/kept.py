@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["BACKTEST", "DRIFT", "Kept", "keep", "last"]
+__all__ = ["BACKTEST", "DRIFT", "SHADOW", "Kept", "keep", "last"]
 
 BACKTEST: Final = "backtest"
 DRIFT: Final = "drift"
+SHADOW: Final = "shadow"
+"""Champion and challenger side by side."""
+
 _KIND: Final = "forelight.kind"
 _FILE: Final = "found.json"
 

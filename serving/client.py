@@ -30,7 +30,7 @@ from serving.drains.wire import (
 )
 from serving.errors import ServingError
 from serving.wire.alarms import Alarm, AlarmAnswer, Alarms
-from serving.wire.models import ModelCard, Models, Version
+from serving.wire.models import ModelCard, ModelComparison, Models, Version
 from serving.wire.outcomes import Repair, Taken, Ticket
 from serving.wire.probes import ProbeRequest, ProbesTaken
 from serving.wire.samples import SampleRequest, SamplesTaken
@@ -165,6 +165,10 @@ class Client:
     def model(self, version: str = "champion") -> ModelCard:
         """One version by number or alias, with its card."""
         return self._get(ModelCard, f"/v1/models/{quote(version, safe='')}")
+
+    def comparison(self) -> ModelComparison:
+        """Champion and challenger on the hours that both scored."""
+        return self._get(ModelComparison, "/v1/models/comparison")
 
     def ticket(self, ticket: Ticket) -> Taken:
         """Post a ticket, or a later version of one."""

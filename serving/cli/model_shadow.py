@@ -7,6 +7,8 @@ from rich.table import Table
 
 from ingest.lake import Lake
 from models.evaluate import Counts
+from models.kept import SHADOW
+from models.registry import Registry
 from serving.scoring.side_by_side import SideBySide, side_by_side
 from serving.scoring.training import newest_hour
 from serving.settings import Settings
@@ -16,7 +18,7 @@ __all__ = ["run"]
 
 
 def run(*, days: int, as_json: bool) -> None:
-    """Print how champion and challenger differ on the hours that both scored.
+    """Print how champion and challenger differ on the hours that both scored, and keep it for the service to tell.
 
     Raises:
         ModelError: no challenger was scored.
@@ -25,6 +27,9 @@ def run(*, days: int, as_json: bool) -> None:
     lake = Lake(settings.lake_uri)
     with AlarmStore(settings.database_url) as store:
         found = side_by_side(lake, store.walk(), days, newest_hour(lake))
+    numbers = {"rank_correlation": found.rank_correlation, "share_in_common": found.share_in_common}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    Registry(settings.tracking_uri, settings.artifact_root).keep(SHADOW, known, found.to_dict())
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))  # noqa: T201 - the answer
     else:

@@ -6,12 +6,13 @@ from fastapi import APIRouter, Depends, Path
 
 from models.base import HORIZONS_H
 from models.card import told
+from models.kept import SHADOW
 from models.registry import Version
 from serving.deps import ServicesDep, no_query, reader
 from serving.errors import ModelNotFoundError, QueryError
 from serving.scoring.adhoc import newest_hour
 from serving.wire.base import Name
-from serving.wire.models import Model, ModelCard, Models
+from serving.wire.models import Model, ModelCard, ModelComparison, Models
 from serving.wire.problems import problem_responses
 from serving.wire.scores import ScoreAnswer, ScoredModule, ScoreRequest
 
@@ -41,6 +42,16 @@ async def score(body: ScoreRequest, services: ServicesDep) -> ScoreAnswer:
 async def list_models(services: ServicesDep) -> Models:
     """Registered versions, the newest first, with what they are called."""
     return Models(models=[Model.of(version) for version in await services.champion.versions()])
+
+
+@router.get("/v1/models/comparison", tags=["models"], responses=problem_responses(401, 404, 422, 429, 503))
+async def compare_models(services: ServicesDep) -> ModelComparison:
+    """Champion and challenger on the hours that both scored, as `forelight model shadow` found it last."""
+    kept = await services.champion.kept(SHADOW)
+    if kept is None:
+        msg = "no challenger was put beside the champion yet: `forelight model shadow` does"
+        raise ModelNotFoundError(msg)
+    return ModelComparison(compared_at=kept.at, **kept.found)
 
 
 @router.get("/v1/models/{version}", tags=["models"], responses=problem_responses(401, 404, 422, 429, 503))

@@ -15,6 +15,7 @@ from typing import Final
 
 from ingest.errors import ForelightError, ModelError
 from models.artifact import Artifact
+from models.kept import Kept
 from models.registry import CHAMPION, Registry, Version
 from serving.errors import ModelUnavailableError, OverloadedError
 from serving.pauses import settle_again
@@ -116,6 +117,21 @@ class Champion:
             return await asyncio.to_thread(registry.load, number)
         except ModelError as error:
             raise ModelUnavailableError(str(error)) from error
+
+    async def kept(self, kind: str) -> Kept | None:
+        """What MLflow keeps last of a kind; None where nothing was.
+
+        Raises:
+            ModelUnavailableError: the registry cannot be read.
+        """
+        await self._renew()
+        if self._registry is None:
+            raise ModelUnavailableError(self._trouble)
+        try:
+            return await asyncio.to_thread(self._registry.last, kind)
+        except Exception as error:
+            msg = f"the registry of models cannot be read: {type(error).__name__}"
+            raise ModelUnavailableError(msg) from error
 
     async def _renew(self) -> None:
         if self._monotonic() < self._due_s or (self._loaded is not None and self._lock.locked()):

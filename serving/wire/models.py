@@ -10,7 +10,7 @@ from models.artifact import Artifact
 from models.registry import Version as Registered
 from serving.wire.base import Said
 
-__all__ = ["Champion", "Model", "ModelCard", "Models", "Readiness", "Version"]
+__all__ = ["Champion", "Judged", "Model", "ModelCard", "ModelComparison", "Models", "Readiness", "Version"]
 
 
 def _finite(value: Any) -> Any:
@@ -58,6 +58,35 @@ class ModelCard(Model):
     @classmethod
     def _without_nan(cls, value: Any) -> Any:
         return _finite(value)
+
+
+class Judged(Said):
+    """What became of one model's alarms."""
+
+    failures: int
+    false: Annotated[int, Field(description="Alarms that no failure followed.")]
+    caught: Annotated[dict[str, int], Field(description="Failures that were alarmed on so many hours before.")]
+    module_weeks: Annotated[float, Field(description="Watched; false alarms are counted in them.")]
+
+
+class ModelComparison(Said):
+    """Champion and challenger on the hours that both scored. The champion's alarms are those that people dealt with."""
+
+    compared_at: datetime
+    champion: Annotated[list[str], Field(description="Artefacts that scored as champion in these hours.")]
+    challenger: Annotated[str, Field(description="Its artefact.")]
+    start: datetime
+    end: datetime
+    hours: Annotated[int, Field(description="That both scored.")]
+    modules: Annotated[int, Field(description="That both scored in the last of them.")]
+    rank_correlation: Annotated[float | None, Field(description="Spearman's, of the risks within 24 h.")]
+    champion_alarms: Annotated[int, Field(description="Links with an alarm in these hours.")]
+    challenger_alarms: Annotated[int, Field(description="Likewise, as it would have raised them.")]
+    in_common: Annotated[int, Field(description="Links with one of each.")]
+    share_in_common: Annotated[float | None, Field(description="Of the links that either raised an alarm on.")]
+    judged_until: Annotated[datetime | None, Field(description="Tickets of later failures may still come.")]
+    champion_judged: Judged | None
+    challenger_judged: Judged | None
 
 
 class Readiness(Said):

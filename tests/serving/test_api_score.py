@@ -142,6 +142,12 @@ class TestModels:
     def test_before_the_first_there_is_none(self, client: TestClient) -> None:
         assert {"models": []} == client.get("/v1/models").json()
 
+    def test_before_a_challenger_there_is_nothing_to_compare(self, served: TestClient) -> None:
+        answer = served.get("/v1/models/comparison")
+
+        assert (404, "urn:forelight:problem:model-not-found") == (answer.status_code, answer.json()["type"])
+        assert "forelight model shadow" in answer.json()["detail"]
+
 
 class _Registry:
     """A registry of which the champion can be changed; loads are counted."""
@@ -202,6 +208,19 @@ class TestReload:
             return (await champion.get()).version
 
         assert "1" == asyncio.run(broken())
+
+    def test_what_a_registry_that_cannot_be_read_keeps_is_not_nothing(self) -> None:
+        def opened() -> Registry:
+            msg = "the database of MLflow is locked"
+            raise OSError(msg)
+
+        class Broken(_Registry):
+            def last(self, _kind: str) -> None:
+                opened()
+
+        for champion in (Champion(opened), Champion(lambda: Broken(None))):  # type: ignore[arg-type,return-value]
+            with pytest.raises(ModelUnavailableError, match="the registry of models cannot be read: OSError"):
+                asyncio.run(champion.kept("shadow"))
 
     def test_no_champion_is_an_error_that_says_what_to_do(self, champion: Champion, registry: _Registry) -> None:
         registry.champion = None

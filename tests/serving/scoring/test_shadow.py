@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from sqlalchemy import select
+from starlette.testclient import TestClient
 
 from features.fleet import Fleet
 from features.pipeline import Block
@@ -23,6 +24,7 @@ from ingest.schema import SCORES, SHADOW_SCORES
 from models.artifact import Artifact
 from models.registry import CHALLENGER, Registry
 from serving.alarms import Status
+from serving.app import create_app
 from serving.cli.lake import retention
 from serving.leases import rewrite_lease
 from serving.scoring.scorer import Scoring, look_at, score_fleet
@@ -35,6 +37,7 @@ from serving.tables import alarm_events, alarms, outbox
 pytestmark = pytest.mark.slow  # MLflow takes seconds to import and to make its database
 
 HOUR = timedelta(hours=1)
+_TIMES = ("start", "end", "judged_until")
 PORT = ["site", "device", "interface"]
 RISKS = [f"risk_{hours}h" for hours in (6, 12, 24, 48, 96, 168)]
 
@@ -306,3 +309,9 @@ class TestCommand:
         assert answer["rank_correlation"] == pytest.approx(1.0)
         assert "challenger nervous" in table.out
         assert "ranks of " in table.out
+        with TestClient(create_app(home.settings, home.store)) as client:
+            served = client.get("/v1/models/comparison").json()
+        assert answer == {name: served[name] for name in answer} | {name: answer[name] for name in _TIMES}
+        assert [answer[name] for name in _TIMES] == [
+            served[name] and datetime.fromisoformat(served[name]).isoformat() for name in _TIMES
+        ]
