@@ -1,5 +1,6 @@
 """A question about a link or a job, and all that the lake knows for its answer."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -107,12 +108,20 @@ def links_of(fabric: Fabric, question: Question) -> frozenset[int]:
 
 
 def _rows(lake: Lake, at: datetime, windows: int) -> pl.DataFrame:
-    """Probes of the newest windows that were closed by then."""
+    """Probes of the newest windows that were closed by then; counts that contradict each other are none."""
     rows = lake.latest(PROBES, since=at - _LATE * max(1, windows // 15), until=at).collect()
     ends = pl.col("time") + pl.duration(seconds=pl.col("window_s"))
-    rows = rows.filter((ends <= at) | pl.col("window_s").is_null())
+    rows = rows.filter((ends <= at) | pl.col("window_s").is_null(), _adds_up())
     newest = rows["time"].unique().sort(descending=True).head(windows)
     return rows.filter(pl.col("time").is_in(newest.implode()))
+
+
+def _adds_up() -> pl.Expr:
+    """Whether no more is lost than was sent, and both directions together are what was lost, or neither is told."""
+    forward, reverse, lost = pl.col("forward_lost"), pl.col("reverse_lost"), pl.col("lost")
+    neither = forward.is_null() & reverse.is_null()
+    both = (forward >= 0) & (reverse >= 0) & (forward + reverse == lost)
+    return lost.is_between(0, pl.col("sent")) & (neither | both.fill_null(value=False))
 
 
 def _windows(lake: Lake, fabric: Fabric, rows: pl.DataFrame, at: datetime) -> tuple[list[ProbeFinding], Observations]:
@@ -132,12 +141,17 @@ def _windows(lake: Lake, fabric: Fabric, rows: pl.DataFrame, at: datetime) -> tu
 
 
 def _addresses(rows: pl.DataFrame) -> dict[str, Port]:
-    """Whose address each is, as the probes say."""
+    """Whose address each is, as its own host says, or others where it says nothing; one that two claim is nobody's."""
     found: dict[str, Port] = {}
-    for end in ("source", "target"):
+    for end in ("target", "source"):
         named = rows.select("site", *(f"{end}_{what}" for what in ("device", "interface", "address"))).unique()
+        claims: dict[str, set[Port]] = defaultdict(set)
         for site, device, interface, address in named.drop_nulls().iter_rows():
-            found[address] = (site, device, interface)
+            claims[address].add((site, device, interface))
+        for address, ports in claims.items():
+            found.pop(address, None)
+            if len(ports) == 1:
+                found[address] = next(iter(ports))
     return found
 
 

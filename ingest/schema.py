@@ -376,7 +376,16 @@ SHADOW_SCORES: Final = Table(
 )
 """What a challenger would have said, beside ``scores``; no alarm, lease or message rests on it."""
 
-_PROBE_FLOW = ("site", "source_address", "target_address", "source_port", "target_port", "protocol")
+_PROBE_FLOW = (
+    "site",
+    "source_device",
+    "target_device",
+    "source_address",
+    "target_address",
+    "source_port",
+    "target_port",
+    "protocol",
+)
 _PROBE_FIELDS = (
     ("site", _S),
     ("source_device", _S),  # who probes, as inventory calls it
@@ -428,7 +437,10 @@ PROBES: Final = Table(
     (*_PROBE_FLOW, "kind", "time"),
     "time",
 )
-"""One row a 5-tuple and window. `sent` and `lost` of a row add up over rows; quantiles do not."""
+"""One row a 5-tuple, window and device that tells of it: none replaces another's.
+
+`sent` and `lost` add up over rows; quantiles do not.
+"""
 
 PROBE_PATHS: Final = Table(
     "probe_paths",

@@ -10,7 +10,7 @@ __all__ = ["judged_probes"]
 
 
 def judged_probes(asked: ProbeRequest, now: datetime) -> tuple[Batch, list[RefusedProbe]]:
-    """Rows of a request, and those whose time cannot be; the host itself is who pushed."""
+    """Rows of a request, and those whose time or counts cannot be; the host itself is who pushed."""
     refused: list[RefusedProbe] = []
     same = {"site": asked.site, "received_at": now, "source": "agent"}
     paths: list[dict[str, Any]] = []
@@ -24,7 +24,7 @@ def judged_probes(asked: ProbeRequest, now: datetime) -> tuple[Batch, list[Refus
 
 
 def _taken(row: ProbeRow | PathRow, now: datetime, refused: list[RefusedProbe]) -> bool:
-    reason = against(row.time, now)
+    reason = against(row.time, now) or (row.contradiction if isinstance(row, ProbeRow) else None)
     if reason is not None:
         told = row.model_dump(include={"source_address", "target_address", "source_port", "time"})
         refused.append(RefusedProbe(reason=reason, **told))

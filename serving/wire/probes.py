@@ -13,6 +13,8 @@ __all__ = ["PathRow", "ProbeRequest", "ProbeRow", "ProbesTaken", "RefusedProbe"]
 
 _MOST_ROWS: Final = 5_000
 _MOST_HOPS: Final = 32
+_MOST_PER_S: Final = 10_000
+"""Of one 5-tuple: no pinglist asks for more, and counts beyond it would outweigh what all others saw."""
 
 
 def _plain(said: str) -> str:
@@ -69,13 +71,19 @@ class ProbeRow(_Flow):
     source_max_ns: _Count | None = None
     stamps: Literal["hardware", "kernel", "user"] | None = None
 
-    @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    @property
+    def contradiction(self) -> str | None:
+        """Which of its counts cannot be beside each other; None where they can."""
         parts = (self.forward_lost, self.reverse_lost)
-        if self.lost > self.sent or (None not in parts and sum(part or 0 for part in parts) != self.lost):
-            msg = "more is lost than was sent, or both directions together are not what was lost"
-            raise ValueError(msg)
-        return self
+        wrong = {
+            "more is lost than was sent": self.lost > self.sent,
+            "one direction's loss is told without the other's": parts.count(None) == 1,
+            "both directions together are not what was lost": None not in parts
+            and sum(part or 0 for part in parts) != self.lost,
+            "more was refused than was lost": self.refused > self.lost,
+            f"more than {_MOST_PER_S:,} probes a second": self.sent > _MOST_PER_S * self.window_s,
+        }
+        return next((why for why, holds in wrong.items() if holds), None)
 
 
 class PathRow(_Flow):

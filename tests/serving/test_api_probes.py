@@ -78,12 +78,47 @@ def test_a_row_of_a_wrong_clock_is_told_and_the_others_are_kept(post: Post, now:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"lost": 21}, {"reverse_lost": 2}, {"source_address": "nowhere"}, {"kind": "any"}, {"window_s": 0}, {"extra": 1}],
+    [{"source_address": "nowhere"}, {"kind": "any"}, {"window_s": 0}, {"extra": 1}],
     ids=lambda wrong: str(next(iter(wrong))),
 )
-def test_what_cannot_be_is_refused_whole(post: Post, now: datetime, wrong: dict[str, Any]) -> None:
-    """An agent adds up its own counts: one that does not is none of ours."""
+def test_what_the_contract_does_not_know_is_refused_whole(post: Post, now: datetime, wrong: dict[str, Any]) -> None:
     assert 422 == post(probes=[_probe(now, **wrong)]).status_code
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"lost": 21}, "more is lost than was sent"),
+        ({"reverse_lost": 2}, "both directions together"),
+        ({"forward_lost": 500, "reverse_lost": None}, "without the other's"),
+        ({"refused": 4}, "more was refused"),
+        ({"sent": 2**62}, "probes a second"),
+    ],
+)
+def test_counts_that_contradict_each_other_are_left_out_and_told(
+    post: Post, lake: Lake, now: datetime, wrong: dict[str, Any], reason: str
+) -> None:
+    """Each of them ended the verdict of all links, or outweighed what all others saw."""
+    answer = post(probes=[_probe(now), _probe(now, source_port=49_153, **wrong)]).json()
+
+    assert (1, 1) == (answer["probes"], answer["refused_count"])
+    assert reason in answer["refused"][0]["reason"]
+    assert 1 == lake.latest(PROBES).collect().height
+
+
+def test_a_host_replaces_no_other_hosts_evidence(post: Post, lake: Lake, now: datetime) -> None:
+    """It may say that it probed from another's address; what the other said stands beside it."""
+    post(probes=[_probe(now)], paths=[_path(now, "forward", "gpu0008")])
+    post(
+        device="gpu0666",
+        probes=[_probe(now, lost=0, forward_lost=0, reverse_lost=0)],
+        paths=[_path(now, "forward", "gpu0008") | {"hops": ["10.6.6.6"]}],
+    )
+
+    assert {"gpu0001": 3, "gpu0666": 0} == dict(
+        lake.latest(PROBES).collect().select("source_device", "lost").iter_rows()
+    )
+    assert {"gpu0001", "gpu0666"} == set(lake.latest(PROBE_PATHS).collect()["source_device"])
 
 
 def test_nothing_is_nothing_to_take(post: Post) -> None:
