@@ -2,10 +2,13 @@
 
 import math
 
-__all__ = ["NO_LIGHT_DBM", "dbm_to_mw", "floor_dbm", "mw_to_dbm"]
+__all__ = ["NOT_MEASURED_BER", "NO_LIGHT_DBM", "dbm_to_mw", "floor_dbm", "mw_to_dbm"]
 
 NO_LIGHT_DBM = -40.0
 """What stands for "no light": the smallest power SFF-8472 can encode (0.1 uW is one bit)."""
+
+NOT_MEASURED_BER = 1e-60
+"""A bit error ratio below it that is not 0 is none: 15E-255 is how NVIDIA's ports tell one that was not measured."""
 
 
 def mw_to_dbm(mw: float) -> float:

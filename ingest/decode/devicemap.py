@@ -35,6 +35,7 @@ class Told:
         row_doubts, port_doubts: bits of `Quality`.
         flags: rx_los, tx_fault, cdr_lol by port: 1 up, 0 down, -1 unknown.
         bins: FEC's codeword error bins by port, -1 where there is none.
+        beside: ports without a module of their own that are in use: a breakout's, beside the cage's first.
     """
 
     row_times: npt.NDArray[np.datetime64]
@@ -43,6 +44,7 @@ class Told:
     port_doubts: npt.NDArray[np.int16]
     flags: npt.NDArray[np.int8]
     bins: npt.NDArray[np.int64]
+    beside: Flags
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,8 @@ def port_rows(device: DeviceMap, snapshot: Snapshot, origin: Origin, bits: Bits,
         bits: by port, shape (ports,).
         only: ports to take; all by default.
     """
-    kept = snapshot.alive if only is None else snapshot.alive & only
+    kept = snapshot.alive if snapshot.told is None else snapshot.alive | snapshot.told.beside
+    kept = kept if only is None else kept & only
     ports = kept.nonzero()[0]
     columns = _head(device, origin, ports, bits[ports])
     for name in _OF_PORT:

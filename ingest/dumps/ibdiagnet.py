@@ -17,6 +17,7 @@ from ingest.dumps.ib_ports import IbPorts
 from ingest.dumps.numbers import decimal, told, whole
 from ingest.dumps.source import Dump
 from ingest.quarantine import Kind
+from ingest.units import NOT_MEASURED_BER
 
 __all__ = ["TEXT"]
 
@@ -36,7 +37,6 @@ _COUNTERS: Final = {  # the wider of two that mean the same comes first
 }
 _RATIOS: Final = ("Raw BER", "RawBER", "raw_ber")
 _RAW: Final = ("field12", "field13")  # of PHY_DB16: mantissa and exponent
-_NOT_MEASURED: Final = 1e-60
 _LANES: Final = {"1": 1, "2": 4, "4": 8, "8": 12, "16": 2}  # LinkWidthActv, IBTA 1.5 table 155
 _RATES: Final = {"1": 2.5, "2": 5.0, "4": 10.0, "256": 14.0, "512": 25.0, "1024": 50.0, "2048": 100.0, "4096": 200.0}
 
@@ -159,7 +159,7 @@ def _ratio(ports: IbPorts, line: int, row: _Row) -> bool:
     mantissa, exponent = (whole(row.get(name)) for name in _RAW)
     if value is None and mantissa is not None and exponent is not None and 0 <= exponent < 300:  # noqa: PLR2004 - of a double
         value = mantissa * 10.0**-exponent
-    if value is not None and (value == 0.0 or _NOT_MEASURED < value <= 1.0):
+    if value is not None and (value == 0.0 or NOT_MEASURED_BER < value <= 1.0):
         ports.number(place, "lane/0/pre_fec_ber", value)
     return True
 

@@ -15,6 +15,7 @@ from ingest.dumps.numbers import decimal, flag, lanes_of, told, whole
 from ingest.dumps.reading import Reading
 from ingest.dumps.source import Document, Dump, Json
 from ingest.quarantine import Kind
+from ingest.units import NOT_MEASURED_BER
 
 __all__ = ["JSON", "TEXT"]
 
@@ -49,7 +50,6 @@ _COUNTERS: Final = {
 }
 _FLAGS: Final = {"Rx LOS [per lane]": "rx_los", "Tx Fault [per lane]": "tx_fault", "Rx CDR LOL [per lane]": "cdr_lol"}
 _BER, _BER_PER_LANE = "Raw Physical BER", "Raw Physical BER Per Lane"
-_NOT_MEASURED: Final = 1e-60
 _RANGE: Final = re.compile(r"\[\s*([-+\d.]+)\s*\.\.\s*([-+\d.]+)\s*\]")
 _LONGEST: Final = 1000  # characters of a cell
 _SPEED: Final = re.compile(r"(\d{1,5})\s*G")
@@ -166,7 +166,7 @@ def _ratios(reading: Reading, fields: dict[str, object]) -> None:
 
 def _measured(cell: object) -> float | None:
     ratio = decimal(cell)
-    return None if ratio is None or 0.0 < ratio < _NOT_MEASURED else ratio
+    return None if ratio is None or 0.0 < ratio < NOT_MEASURED_BER else ratio
 
 
 def _speed(speed: str, width: str) -> float | None:

@@ -16,6 +16,7 @@ from ingest.dumps.numbers import decimal, told, whole
 from ingest.dumps.reading import Reading
 from ingest.dumps.source import Dump
 from ingest.quarantine import Kind
+from ingest.units import NOT_MEASURED_BER
 
 __all__ = ["TEXT"]
 
@@ -43,7 +44,6 @@ _TEXTS: Final = {
 _TEMPERATURES: Final = ("cableinfo.temperature", "module_temperature", "temperature")
 _BIN: Final = re.compile(r"(?:rs_)?hist(?:_|\[)?(\d{1,2})\]?")
 _MOST_BINS: Final = 16
-_NOT_MEASURED: Final = 1e-60
 _MICROSECONDS: Final = 1e6
 _YEARS: Final = (946_684_800.0, 4_102_444_800.0)
 
@@ -110,7 +110,7 @@ def _named(node: int, port: int, row: dict[str, str]) -> tuple[str, str]:
 
 def _fill(reading: Reading, row: dict[str, str]) -> None:
     ratio = decimal(row.get("raw_ber"))
-    if ratio is not None and (ratio == 0.0 or ratio > _NOT_MEASURED):
+    if ratio is not None and (ratio == 0.0 or ratio > NOT_MEASURED_BER):
         reading.put("pre_fec_ber", ratio)
     reading.put("temperature_c", next((decimal(row[name]) for name in _TEMPERATURES if told(row.get(name))), None))
     for name, column in _COUNTERS.items():

@@ -65,7 +65,7 @@ class Clock:
         if 0 < before < stamp:
             if self.offset_ns is not None and self.offset_ns > SKEW_NS:
                 return received, True
-            if age <= _BACKLOG_NS:
+            if 0 <= age <= _BACKLOG_NS:
                 return stamp, False
         return received, age < 0
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ingest.gnmi.clock import Clock
 from ingest.gnmi.layout import Layout
-from ingest.gnmi.mirror import Change
+from ingest.gnmi.mirror import STATES, Change
 from ingest.gnmi.places import Facts
 from ingest.gnmi.rows import moment, oper_of
 from ingest.gnmi.values import flag_of, text_of
@@ -38,8 +38,7 @@ class Events:
             facts: as they stand after it.
             missed: it was seen only when the device told all again.
         """
-        cages = set(layout.map.ports) if change.of == "device" else {layout.places.cage(change.of, change.place)}
-        known = sorted(cage for cage in cages if cage in layout.map.ports)
+        known = sorted(_ports(change, layout))
         for kind, cause in _kinds(change):
             for cage in known:
                 if kind == "down" and facts.get("interface", cage, "admin_up") is not None:
@@ -71,6 +70,15 @@ class Events:
             if 0 <= age <= _DAY_NS and abs(offset) < _DAY_NS and not self._clock.skewed
             else change.received
         )
+
+
+def _ports(change: Change, layout: Layout) -> set[str]:
+    """Ports that a change is of: all of a device's, a breakout's own, or the cage."""
+    if change.of == "device":
+        return {port for port, beside in zip(layout.map.ports, layout.beside, strict=True) if not beside}
+    own = layout.places.own(change.place) if change.of == "interface" and change.column in STATES else None
+    ports = {own if own in layout.map.ports else layout.places.cage(change.of, change.place)}
+    return {port for port in ports if port in layout.map.ports}
 
 
 def _kinds(change: Change) -> Iterator[tuple[str, str]]:

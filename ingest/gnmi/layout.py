@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import numpy as np
+
 from ingest.decode.devicemap import DeviceMap
 from ingest.decode.entity import Inventory
 from ingest.decode.quality import plausible_limits
@@ -32,6 +34,7 @@ class Layout:
         map: for those who read polls.
         counts_flaps: ports whose flaps the device counts itself.
         zero_based: the device counts its channels from 0.
+        beside: of the map's ports those of another's cage: a breakout's, with counters and state of their own.
     """
 
     def __init__(
@@ -51,7 +54,13 @@ class Layout:
             zero_based or any(leaf.found.sub == "0" for leaf in leaves if leaf.kind is Kind.READING)
         )
         self._modules = self._homes(modules)
-        cages = sorted(self._modules)
+        self._beside = {
+            port
+            for cage, ports in self.places.shared().items()
+            for port in ports
+            if cage in self._modules and port not in self._modules
+        }
+        cages = sorted({*self._modules, *self._beside})
         number_of = {cage: i for i, cage in enumerate(cages)}
         seats = {leaf: seat for leaf in leaves if (seat := self._seat(leaf)) and seat[0] in number_of}
         self.map = self._mapped(family, cages, {seat for leaf, seat in seats.items() if leaf.kind is Kind.READING})
@@ -66,9 +75,11 @@ class Layout:
         for leaf, (cage, lane) in seats.items():
             _put(leaf, number_of[cage], lane, row_of)
 
-    def module_at(self, cage: str) -> tuple[str, str]:
-        """What tells of a cage's module: (component or interface, its name)."""
-        return self._modules[cage]
+        self.beside = np.array([port in self._beside for port in cages], np.bool_)
+
+    def module_at(self, cage: str) -> tuple[str, str] | None:
+        """What tells of a cage's module: (component or interface, its name); None of a port beside."""
+        return self._modules.get(cage)
 
     def _homes(self, modules: set[tuple[str, str]]) -> dict[str, tuple[str, str]]:
         """By cage who tells of its module: a component, or the port itself."""
@@ -88,8 +99,10 @@ class Layout:
         own = self._modules[cage] == (found.of, found.place) or _COHERENT in found.source
         if found.of == "component" and not own:
             return None
-        if found.of == "interface" and self.places.own(found.place) != cage:
-            return None
+        if found.of == "interface" and (port := self.places.own(found.place)) != cage:
+            if port not in self._beside or leaf.kind is Kind.READING:
+                return None
+            return (port, int(found.sub) if leaf.kind is Kind.BIN else 0)
         if leaf.kind is not Kind.READING or not found.sub:
             return (cage, 0) if leaf.kind is not Kind.BIN else (cage, int(found.sub))
         lane = int(found.sub) + self.zero_based if found.sub.isdecimal() else -1
@@ -97,11 +110,11 @@ class Layout:
 
     def _mapped(self, family: Family, cages: list[str], rows: set[tuple[str, int]]) -> DeviceMap:
         limits, implausible = {}, set()
-        for cage in cages:
+        for cage in self._modules:
             limits[cage], fit = self._limits(cage)
             if not fit:
                 implausible.add(cage)
-        inventory = {cage: self._inventory(cage) for cage in cages}
+        inventory = {cage: self._inventory(cage) for cage in self._modules}
         index_of = {name: i for i, name in self.places.interfaces.names.items()}
         return DeviceMap(
             profile=family.name,
@@ -149,7 +162,7 @@ class Layout:
             told = {}
             for side in ("low", "high"):
                 for level in ("alarm", "warn"):
-                    number = number_of(self._facts.get(of, place, f"{stem}_{side}_{level}_{unit}"))
+                    number = number_of(self._facts.first(of, place, f"{stem}_{side}_{level}_{unit}"))
                     if number is not None:
                         told[f"{side}_{level}"] = number
             plausible = plausible_limits(told, quantity) if told else {}
@@ -173,22 +186,26 @@ def form_factor_of(text: str | None) -> str | None:
 
     >>> form_factor_of("openconfig-transport-types:QSFP56_DD_TYPE1"), form_factor_of("SFP_PLUS")
     ('QSFP-DD', 'SFP+')
+    >>> form_factor_of("QSFPDD"), form_factor_of("QSFPplus")
+    ('QSFP-DD', 'QSFP+')
     >>> form_factor_of("QSFP28 or later"), form_factor_of("openconfig-transport-types:OTHER")
     ('QSFP28', None)
     """
     word = (text or "").rpartition(":")[2].split(" ")[0].upper()
-    word = "QSFP-DD" if re.fullmatch(r"QSFP\d*[-_]DD.*", word) else word.replace("_PLUS", "+").replace("_", "-")
+    if re.fullmatch(r"QSFP\d*[-_]?DD.*", word):
+        return "QSFP-DD"
+    word = re.sub(r"_?PLUS", "+", word).replace("_", "-")
     return word if re.search(r"FP|CPAK|X2", word) else None
 
 
 def speed_of(told: Value) -> float | None:
-    """Gigabits a second: ``SPEED_400GB`` of OpenConfig, megabits of SONiC.
+    """Gigabits a second: ``SPEED_400GB`` of OpenConfig, ``400G`` of SR Linux, megabits of SONiC.
 
-    >>> speed_of("openconfig-if-ethernet:SPEED_2500MB"), speed_of("400000"), speed_of("SPEED_UNKNOWN")
-    (2.5, 400.0, None)
+    >>> speed_of("openconfig-if-ethernet:SPEED_2500MB"), speed_of("400000"), speed_of("SPEED_UNKNOWN"), speed_of("100G")
+    (2.5, 400.0, None, 100.0)
     """
     text = text_of(told) or ""
-    if found := re.search(r"SPEED_(\d{1,6})([MG])B", text):
+    if found := re.search(r"SPEED_(\d{1,6})([MG])B", text) or re.fullmatch(r"(\d{1,6})([MG])", text):
         return int(found[1]) / (1 if found[2] == "G" else 1_000)
     return int(text) / 1_000 if text.isdecimal() and 0 < int(text[:12]) < 10**7 else None
 
@@ -200,7 +217,9 @@ def _place(leaf: Leaf) -> tuple[str, str]:
 def _of_module(leaf: Leaf) -> bool:
     """Whether a leaf shows that its component, or its port, has a module: a fan has a temperature, too."""
     source = leaf.found.source
-    return "/transceiver/" in source or (leaf.kind is Kind.READING and "component" not in source)
+    return "/transceiver/" in source or (
+        leaf.kind is Kind.READING and "component" not in source and "/phy-diag/" not in source
+    )
 
 
 def _told_modules(facts: Facts) -> set[tuple[str, str]]:

@@ -125,7 +125,7 @@ class Mirror:
         for path in message.delete:
             self._forget(elements_of(message.prefix, path), stamp, received)
         known = self._known(message.prefix)
-        told: set[Key] | None = set() if message.atomic else None
+        told: set[Key] | None = set() if message.atomic and elements_of(message.prefix) else None
         for update in message.update:
             self.updates += 1
             at = update.path.SerializeToString()

@@ -31,6 +31,11 @@ class Facts:
         """One fact; None where there is none."""
         return self.each(of, place, column).get("")
 
+    def first(self, of: str, place: str, column: str) -> Value:
+        """One fact of the whole, or that of its first lane."""
+        told = self.each(of, place, column)
+        return told.get("", told.get(min(told, key=natural, default=""), None))
+
     def text(self, of: str, place: str, *columns: str) -> str | None:
         """The first of the columns that says something."""
         return next((text for column in columns if (text := text_of(self.get(of, place, column)))), None)
@@ -95,6 +100,13 @@ class Places:
     def ports_of(self, cage: str) -> list[str]:
         """Ports of a cage."""
         return [name for name in self.interfaces.names.values() if self._cages.get(name, name) == cage]
+
+    def shared(self) -> dict[str, list[str]]:
+        """Ports by their cage, of all cages."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in self.interfaces.names.values():
+            found[self._cages.get(name, name)].append(name)
+        return found
 
     def own(self, place: str) -> str:
         """A port's own name: SONiC counts under its chip's numbers."""

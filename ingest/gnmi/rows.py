@@ -28,11 +28,13 @@ from ingest.gnmi.mirror import Round
 from ingest.gnmi.places import Facts
 from ingest.gnmi.values import flag_of, text_of
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, Quality
+from ingest.units import NOT_MEASURED_BER
 
 __all__ = ["Rows", "moment", "oper_of"]
 
 _US: Final = 1_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BER: Final = QUANTITIES.index("pre_fec_ber")
 _FLAPS: Final = COUNTERS.index("link_flaps")
 _FLAGS: Final = ("rx_los", "tx_fault", "cdr_lol")
 _UP: Final = {"UP": 1, "ENABLE": 1, "DISABLE": 0, "DOWN": 0, "LOWER_LAYER_DOWN": 0, "NOT_PRESENT": 0, "DORMANT": 0}
@@ -149,6 +151,7 @@ class Rows:
             at, row, number, stamp = zip(*reversed(readings), strict=True)  # of two that say the same the first counts
             grid.raw.flat[list(at)] = number
             grid.got.flat[list(at)] = True
+            grid.raw[(grid.raw[:, _BER] > 0.0) & (grid.raw[:, _BER] < NOT_MEASURED_BER), _BER] = np.nan
             np.maximum.at(grid.row_stamps, list(row), np.maximum(np.array(stamp), 1))
             np.maximum.at(grid.port_stamps, self._map.rows.port, grid.row_stamps)
         for leaf, (count, stamped) in cells.items():
@@ -183,15 +186,22 @@ class Rows:
             up=up,
             admin=admin,
             alive=self._map.rows.any(across(~np.isnan(values))) | self._map.has_serial,
-            told=self._told(grid, one, facts),
+            told=self._told(grid, one, facts, up),
         )
 
-    def _told(self, grid: _Grid, one: Round, facts: Facts) -> Told:
+    def _told(self, grid: _Grid, one: Round, facts: Facts, up: npt.NDArray[np.int8]) -> Told:
         row_times, row_doubts = self._times(grid.row_stamps, 0, one.received)
         port_times, port_doubts = self._times(grid.port_stamps, 1, one.received)
         flags = [[self._flag(facts, cage, name) for name in _FLAGS] for cage in self._map.ports]
+        counts = (grid.counters > 0).any(axis=1) | (grid.bins > 0).any(axis=1)
         return Told(
-            row_times, port_times, row_doubts, port_doubts, np.array(flags, np.int8).reshape(-1, len(_FLAGS)), grid.bins
+            row_times,
+            port_times,
+            row_doubts,
+            port_doubts,
+            np.array(flags, np.int8).reshape(-1, len(_FLAGS)),
+            grid.bins,
+            beside=self._layout.beside & (counts | (up == 1)),
         )
 
     def _times(
@@ -211,7 +221,10 @@ class Rows:
 
     def _flag(self, facts: Facts, cage: str, column: str) -> int:
         """A flag of a port: up where it is up on one of its lanes."""
-        of, place = self._layout.module_at(cage)
+        at = self._layout.module_at(cage)
+        if at is None:
+            return -1
+        of, place = at
         known = [flag for told in facts.each(of, place, column).values() if (flag := flag_of(told)) is not None]
         return int(any(known)) if known else -1
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import grpc
 from grpc import aio
@@ -21,6 +21,7 @@ from ingest.errors import AuthError, IngestError, TransportError
 from ingest.gnmi.channel import explained, open_channel
 from ingest.gnmi.family import Family
 from ingest.gnmi.options import GnmiOptions
+from ingest.gnmi.response import response_of
 from ingest.gnmi.subscribe import CANNOT, Asked, Device, capabilities, requests
 
 __all__ = ["Listener", "Subscriber"]
@@ -91,9 +92,8 @@ class Subscriber:
         metadata = self._options.metadata()
         channel = await open_channel(self._target)
         try:
-            stub = gNMIStub(channel)
-            device = await capabilities(stub, self._options, metadata)
-            await self._encoded(_Calls(stub, metadata, self._options.timeout_s), device, once=once)
+            device = await capabilities(gNMIStub(channel), self._options, metadata)
+            await self._encoded(_Calls(channel, metadata, self._options.timeout_s), device, once=once)
         except grpc.RpcError as error:
             raise explained(error, self._target) from None
         finally:
@@ -133,20 +133,23 @@ class Subscriber:
 
     async def _one(self, calls: "_Calls", asked: Asked) -> None:
         idle_s = self._idle_s if asked.once or asked.all_sampled or asked.stream.sample else None
-        synced = False
+        synced = paced = False  # until it has told a reading nothing is known of its pace: it may have none to tell
         try:
             async with asyncio.timeout(idle_s) as deadline, aclosing(calls.stream(asked)) as messages:
                 async for message in messages:
                     self._heard = True
                     if message.HasField("update"):
+                        paced = paced or asked.samples(message.update)
                         await self._listener.heard(message.update)
                     elif message.sync_response and not synced:
                         synced = True
                         self._synced()
                         if asked.once:
                             return
-                    if idle_s is not None:
+                    if idle_s is not None and (paced or not synced):
                         _extend(deadline, idle_s)
+                    elif synced:
+                        deadline.reschedule(None)
         except TimeoutError:
             msg = f"nothing has come for {idle_s:g} s: the stream is dead"
             raise TransportError(msg) from None
@@ -164,8 +167,13 @@ class Subscriber:
 class _Calls:
     """Subscribe, with what each call carries."""
 
-    def __init__(self, stub: Any, metadata: list[tuple[str, str]], timeout_s: float) -> None:
-        self._stub, self._metadata, self._timeout_s = stub, metadata, timeout_s
+    def __init__(self, channel: aio.Channel, metadata: list[tuple[str, str]], timeout_s: float) -> None:
+        self._metadata, self._timeout_s = metadata, timeout_s
+        self._subscribe = channel.stream_stream(
+            "/gnmi.gNMI/Subscribe",
+            request_serializer=SubscribeRequest.SerializeToString,
+            response_deserializer=response_of,
+        )
 
     async def stream(self, asked: Asked) -> AsyncGenerator[SubscribeResponse, None]:
         """Answers to one subscription; the request stays open, for devices take its end for the stream's."""
@@ -175,7 +183,7 @@ class _Calls:
             yield asked.request()
             await closed.wait()
 
-        call = self._stub.Subscribe(request(), metadata=self._metadata)
+        call = self._subscribe(request(), metadata=self._metadata)
         try:
             async for message in call:
                 yield message

@@ -14,6 +14,7 @@ from pygnmi.spec.v080.gnmi_pb2 import (
     CapabilityRequest,
     CapabilityResponse,
     Encoding,
+    Notification,
     Path,
     PathElem,
     SubscribeRequest,
@@ -24,6 +25,7 @@ from pygnmi.spec.v080.gnmi_pb2 import (
 
 from ingest.errors import TransportError
 from ingest.gnmi.family import Family, Stream, families, load_family
+from ingest.gnmi.leaves import elements_of
 from ingest.gnmi.options import GnmiOptions
 
 __all__ = ["CANNOT", "Asked", "Device", "capabilities", "path_of", "requests"]
@@ -77,6 +79,16 @@ class Asked:
                 encoding=self.encoding,
             )
         )
+
+    def samples(self, message: Notification) -> bool:
+        """Whether a message tells something that is sent at every interval."""
+        paths = self.stream.sample + (self.stream.on_change if self.all_sampled else ())
+        wanted = [{name for name in path.split("/") if not name.endswith("*")} for path in paths]
+        for update in message.update:
+            told = {name.rpartition(":")[2] for name, _ in elements_of(message.prefix, update.path)}
+            if any(names <= told or told <= names for names in wanted):
+                return True
+        return False
 
     def _sampled(self, paths: Iterable[str]) -> list[Subscription]:
         every = 0 if self.once else int(self.sample_s * _NS)

@@ -27,6 +27,7 @@ _BASE64_FLOAT: Final = re.compile(r"[A-Za-z0-9+/]{6}==")
 _TRUE: Final = frozenset({"true", "yes", "up", "enabled", "1"})
 _FALSE: Final = frozenset({"false", "no", "down", "disabled", "0"})
 _BLANK: Final = frozenset({"", "n/a", "na", "none", "null", "nil", "unknown", "unspecified", "not available", "-"})
+_OPENS: Final = frozenset({"", "{", "[", '"'})
 _MAX_PRECISION: Final = 64  # of a decimal; YANG allows 18
 
 
@@ -128,10 +129,12 @@ def _decimal(typed: TypedValue) -> Value:
 
 
 def _json(raw: bytes) -> Value:
+    """A tree or a scalar; a scalar without its quotes is a text, and bytes that are no UTF-8 cost their letters."""
+    text = raw.decode("utf-8", "replace")
     try:
-        return json.loads(raw)  # type: ignore[no-any-return]
-    except (ValueError, RecursionError):  # broken text, bad UTF-8, or nested without end
-        return None
+        return json.loads(text)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):  # broken, or nested without end
+        return None if not text or text.lstrip()[:1] in _OPENS else text
 
 
 _FORMS: Final[dict[str, Callable[[TypedValue], Value]]] = {

@@ -55,6 +55,7 @@ class Faults:
         padding: bytes that each message carries more.
         password: that must come with each call.
         prefixed: puts the first names of a path into the prefix.
+        letters: four bytes in the place of the vendor ACME, which need be no UTF-8.
     """
 
     encodings: tuple[int, ...] = (Encoding.PROTO, Encoding.JSON_IETF, Encoding.JSON)
@@ -73,6 +74,7 @@ class Faults:
     padding: int = 0
     password: str = ""
     prefixed: bool = False
+    letters: bytes = b"ACME"
 
 
 @dataclass
@@ -288,13 +290,22 @@ class Server:
         self._server = grpc.server(
             futures.ThreadPoolExecutor(16), options=[("grpc.so_reuseport", 0), ("grpc.max_send_message_length", -1)]
         )
-        add_gNMIServicer_to_server(Servicer(self.tree, self.faults), self._server)
+        servicer = Servicer(self.tree, self.faults)
+        subscribe = grpc.stream_stream_rpc_method_handler(servicer.Subscribe, SubscribeRequest.FromString, self._spelt)
+        spelt = grpc.method_handlers_generic_handler("gnmi.gNMI", {"Subscribe": subscribe})
+        self._server.add_generic_rpc_handlers((spelt,))  # the first that knows a call takes it
+        add_gNMIServicer_to_server(servicer, self._server)
         where = f"localhost:{self.port}"
         if self._credentials is None:
             self.port = self._server.add_insecure_port(where)
         else:
             self.port = self._server.add_secure_port(where, self._credentials)
         self._server.start()
+
+    def _spelt(self, message: SubscribeResponse) -> bytes:
+        """A message as bytes: no library writes texts that are no UTF-8, and devices do."""
+        raw: bytes = message.SerializeToString()
+        return raw.replace(b"ACME", self.faults.letters)
 
     def stop(self) -> None:
         """Listen no more, and end all streams."""

@@ -273,7 +273,10 @@ def test_breakout_ports_of_one_module_are_one_cage(poller: MakePoller, kept: Kep
         "interface", "lane", "rx_power_dbm"
     ).rows()
     ports = kept.ports.filter(pl.col("interface").str.starts_with("Ethernet9"))
-    assert [("Ethernet9/1", 1, True)] == ports.select("interface", "in_packets", "oper_up").rows()
+    assert [("Ethernet9/1", 1, True, "B9"), *((f"Ethernet9/{n}", n, False, None) for n in (2, 3, 4))] == ports.sort(
+        "interface"
+    ).select("interface", "in_packets", "oper_up", "serial").rows()
+    assert ["Ethernet9/1"] == kept.rows("modules").filter(serial="B9")["interface"].to_list()
 
 
 def test_neighbours_over_lldp_become_links(poller: MakePoller, server: Any, kept: Kept, tree: Any, once: Once) -> None:

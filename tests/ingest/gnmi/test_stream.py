@@ -16,8 +16,8 @@ Settled = Callable[[Poller], Awaitable[None]]
 Until = Callable[[Callable[[], bool]], Awaitable[None]]
 
 
-def _streams(tree: Any) -> Callable[[], bool]:
-    return lambda: bool(tree.streams)
+def _streams(tree: Any, count: int = 1) -> Callable[[], bool]:
+    return lambda: len(tree.streams) >= count
 
 
 def test_each_sample_is_a_row_with_the_devices_own_time(
@@ -155,3 +155,34 @@ def test_one_sample_far_from_both_its_neighbours_is_written_again_as_a_glitch(
     assert [("Ethernet1/1", 96.0, (now + 1_000_000) // 1000)] == marked.select(
         "interface", "temperature_c", pl.col("time").cast(pl.Int64)
     ).rows()
+
+
+def test_a_stream_without_anything_to_sample_is_not_dead(
+    poller: MakePoller, tree: Any, run: Run, until: Until, faults: Any
+) -> None:
+    """A device that has a model and nothing of it, such as coherent optics, says nothing of it: that is no silence."""
+    faults.models = (*faults.models, "openconfig-terminal-device")
+    at = "terminal-device/logical-channels/channel[index=1]/logical-channel-assignments/assignment[index=1]/state"
+    tree.put(f"{at}/logical-channel", 7)
+
+    async def play() -> None:
+        await until(_streams(tree, 2))
+        await asyncio.sleep(2.5)
+
+    sweeps = run(poller(interval_s=0.5, sample_s=0.1, idle_s=1.0), play)
+
+    assert 2 == len(tree.asked)
+    assert not [gap for sweep in sweeps for poll in sweep.polls for gap in poll.gaps]
+
+
+def test_a_vendors_name_that_is_no_utf_8_ends_no_stream(
+    poller: MakePoller, kept: Kept, tree: Any, run: Run, settled: Settled, faults: Any
+) -> None:
+    """The library refuses the whole message; the stream would end, and end again with each new attempt."""
+    faults.letters = b"AC\xff\xfe"
+    collector = poller(interval_s=0.5)
+
+    sweeps = run(collector, lambda: settled(collector))
+
+    assert {None} == {poll.error for sweep in sweeps for poll in sweep.polls}
+    assert {"AC\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"} == set(kept.rows("modules")["vendor"])

@@ -1,5 +1,6 @@
 """Notifications as devices of several makers put them together, made from what their documents show."""
 
+import contextlib
 import json
 import struct
 import time
@@ -7,22 +8,28 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
 from pygnmi.spec.v080.gnmi_pb2 import (
     Encoding,
     Notification,
     Path,
     PathElem,
     ScalarArray,
+    SubscribeResponse,
     TypedValue,
     Update,
     Value,
 )
 
 from ingest.decode.slots import QUANTITIES
+from ingest.gnmi.events import Events
 from ingest.gnmi.family import load_family
 from ingest.gnmi.layout import Layout
 from ingest.gnmi.mirror import Mirror, Round
 from ingest.gnmi.places import Facts
+from ingest.gnmi.response import response_of
 from ingest.gnmi.rows import Rows
 
 Told = dict[tuple[str, int, str], float]
@@ -336,3 +343,220 @@ def test_the_speed_of_a_broken_out_module_is_not_that_of_a_part() -> None:
     device.rows()
 
     assert device.layout.map.inventory["Ethernet0"].speed_gbps is None
+
+
+def srlinux(device: Device) -> None:
+    """SR Linux's own models: containers of JSON, channels from 1, decimals as texts, limits by lane."""
+    transceiver = {
+        "oper-state": "up",
+        "form-factor": "QSFPDD",
+        "ethernet-pmd": "400GBASE-FR4",
+        "vendor": "NOKIA",
+        "vendor-part-number": "3HE1",
+        "serial-number": "NK0001 ",
+        "temperature": {"latest-value": 41, "high-alarm-threshold": 75, "low-alarm-threshold": -5},
+        "voltage": {"latest-value": "3.2950", "high-alarm-condition": False},
+        "channel": [
+            {
+                "index": 1,
+                "wavelength": "1271.00",
+                "input-power": {
+                    "latest-value": "-1.50",
+                    "low-alarm-threshold": "-11.20",
+                    "high-alarm-threshold": "5.10",
+                },
+                "output-power": {"latest-value": "0.70"},
+                "laser-bias-current": {"latest-value": "61.20"},
+            },
+            {"index": 2, "input-power": {"latest-value": "-40.00"}, "laser-bias-current": {"latest-value": "0.00"}},
+        ],
+    }
+    device.send("", {"srl_nokia-interfaces:interface[name=ethernet-1/3]": {"transceiver": transceiver}}, origin="")
+    device.send(
+        "interface[name=ethernet-1/3]",
+        {
+            "oper-state": "up",
+            "admin-state": "enable",
+            "ethernet": {"port-speed": "400G", "statistics": {"in-crc-error-frames": "12"}},
+            "statistics": {"in-unicast-packets": "123456789012", "carrier-transitions": "3"},
+        },
+        origin="",
+    )
+
+
+def test_sr_linux_is_read_by_its_own_models() -> None:
+    device = Device("srlinux")
+
+    srlinux(device)
+
+    told, (_, ports) = device.told(), device.rows()
+    module, where = device.layout.map.inventory["ethernet-1/3"], "ethernet-1/3"
+    assert {
+        (where, 1, "rx_power_dbm"): -1.5,
+        (where, 1, "tx_power_dbm"): 0.7,
+        (where, 1, "tx_bias_ma"): 61.2,
+        (where, 2, "rx_power_dbm"): -40.0,
+        (where, 2, "tx_bias_ma"): 0.0,
+        (where, 0, "temperature_c"): 41.0,
+        (where, 0, "voltage_v"): 3.295,
+    } == told
+    counted = next(row for row in ports if row["in_packets"] is not None)
+    assert (123456789012, 12, 3, True, True) == tuple(
+        counted[name] for name in ("in_packets", "crc_errors", "link_flaps", "oper_up", "admin_up")
+    )
+    assert ("NK0001", "3HE1", "QSFP-DD", 400.0) == (
+        module.serial,
+        module.part_number,
+        module.form_factor,
+        module.speed_gbps,
+    )
+    assert {
+        "rx_power_low_alarm_dbm": -11.2,
+        "rx_power_high_alarm_dbm": 5.1,
+        "temperature_high_alarm_c": 75.0,
+        "temperature_low_alarm_c": -5.0,
+    } == device.layout.map.limits[where]
+
+
+def test_nvidias_phy_tells_bins_and_a_ratio_that_was_not_measured_is_none() -> None:
+    device = Device()
+    device.send("components/component[name=swp1]/transceiver/state", {"serial-no": "S1"})
+    bins = {f"rs-num-corr-err-bin{n}": 1000 - n for n in range(16)}
+    device.send("interfaces/interface[name=swp1]/state", {"oper-status": "UP"})
+    device.send("interfaces/interface[name=swp1]/phy-diag/state", {**bins, "raw-ber": "3E-6"})
+    device.send("interfaces/interface[name=swp2]/phy-diag/state", {"raw-ber": "3E-6"})
+    device.mirror.sync(time.time_ns())
+    device.send("interfaces/interface[name=swp1]/phy-diag/state", {"raw-ber": "15E-255"})
+
+    lanes, ports = device.rows()
+
+    assert not lanes
+    assert [("swp1", 3e-6)] == [(row["interface"], row["pre_fec_ber"]) for row in ports if row["pre_fec_ber"]]
+    assert [1000 - n for n in range(16)] == next(row["fec_bins"] for row in ports if row["fec_bins"])
+
+
+def test_ports_of_one_cage_count_for_themselves() -> None:
+    """A breakout's module is one; its ports are several, and what they count is not one counter (rows 18 and 19)."""
+    device = Device()
+    device.send("components/component[name=Ethernet1]/transceiver/state", {"serial-no": "S1"})
+    for n in range(1, 5):
+        at = f"interfaces/interface[name=Ethernet1/{n}]/state"
+        up = "UP" if n < 4 else "DOWN"
+        device.send(at, {"transceiver": "Ethernet1", "physical-channel": [n - 1], "oper-status": up})
+        device.send(f"{at}/counters", {"in-unicast-pkts": 100 * n if n < 4 else 0, "in-fcs-errors": n if n < 4 else 0})
+
+    _, ports = device.rows()
+
+    assert {("Ethernet1/1", 100, 1, "S1"), ("Ethernet1/2", 200, 2, None), ("Ethernet1/3", 300, 3, None)} == {
+        (row["interface"], row["in_packets"], row["crc_errors"], row["serial"]) for row in ports
+    }, "Ethernet1/4 is not in use"
+    assert {"Ethernet1/1": "S1"} == {
+        name: module.serial for name, module in device.layout.map.inventory.items() if module.serial
+    }
+
+
+def test_a_link_of_a_breakout_that_goes_down_is_that_link() -> None:
+    device = Device()
+    device.send("components/component[name=Ethernet1]/transceiver/state", {"serial-no": "S1"})
+    for n in (1, 2):
+        at = f"interfaces/interface[name=Ethernet1/{n}]/state"
+        device.send(at, {"transceiver": "Ethernet1", "physical-channel": [n - 1], "oper-status": "UP"})
+    device.rows()
+    device.send("interfaces/interface[name=Ethernet1/2]/state", {"oper-status": "DOWN"})
+
+    events = Events("default", "d", device.mirror.clock)
+    for change in device.mirror.changes():
+        events.add(change, device.layout, Facts(device.mirror.standing), missed=False)
+
+    assert [("Ethernet1/2", "down")] == [(row["interface"], row["kind"]) for row in events.take()]
+    assert {"Ethernet1/2": 1} == events.flaps
+
+
+def test_letters_that_are_no_utf_8_cost_no_reading() -> None:
+    device = Device()
+    raw = b'{"vendor": "AC\xff\xfeME", "serial-no": "S1", "input-power": {"instant": "-2.0"}}'
+
+    device.send("components/component[name=Ethernet1]/transceiver/state", {"": TypedValue(json_ietf_val=raw)})
+
+    assert {("Ethernet1", 0, "rx_power_dbm"): -2.0} == device.told()
+    assert "S1" == device.layout.map.inventory["Ethernet1"].serial
+
+
+def test_a_scalar_of_json_without_quotes_is_a_text() -> None:
+    device = Device()
+    at = "components/component[name=Ethernet1]/transceiver/state"
+
+    device.send(at, {"serial-no": TypedValue(json_ietf_val=b"S1-x"), "vendor": TypedValue(json_val=b'{"broken')})
+
+    device.rows()
+    assert ("S1-x", None) == (
+        device.layout.map.inventory["Ethernet1"].serial,
+        device.layout.map.inventory["Ethernet1"].vendor,
+    )
+
+
+def test_no_number_of_json_is_none_and_minus_infinity_is_no_light() -> None:
+    device = Device()
+    at = "components/component[name=Ethernet1]/transceiver/physical-channels/channel[index=1]/state"
+    odd = {
+        "input-power": TypedValue(json_val=b'{"instant": NaN, "avg": 3}'),
+        "output-power": TypedValue(json_val=b'{"instant": -Infinity}'),
+        "laser-bias-current": TypedValue(json_val=b'{"instant": Infinity}'),
+    }
+
+    device.send(at, odd)
+
+    assert {("Ethernet1", 1, "tx_power_dbm"): -40.0} == device.told()
+
+
+def test_an_atomic_message_without_a_prefix_replaces_nothing() -> None:
+    """What it replaces is what is below its prefix; without one that would be all that is known of the device."""
+    device = Device()
+    device.send("components/component[name=Ethernet1]/transceiver/state", {"serial-no": "S1"})
+    channel = "components/component[name=Ethernet1]/transceiver/physical-channels/channel[index=1]/state"
+
+    device.send("", {f"{channel}/input-power/instant": -1.5}, origin="", atomic=True)
+
+    device.rows()
+    assert "S1" == device.layout.map.inventory["Ethernet1"].serial
+
+
+def test_an_atomic_message_replaces_what_is_below_its_prefix() -> None:
+    device = Device()
+    at = "components/component[name=Ethernet1]/transceiver/state"
+    device.send(at, {"serial-no": "S1", "vendor": "ACME"})
+
+    device.send(at, {"serial-no": "S2"}, atomic=True)
+
+    device.rows()
+    module = device.layout.map.inventory["Ethernet1"]
+    assert ("S2", None) == (module.serial, module.vendor)
+
+
+@pytest.mark.parametrize("stamp", [0, -1, 2**63 - 1])
+def test_a_stamp_that_is_none_or_of_the_future_gives_way_to_the_receipt(stamp: int) -> None:
+    device = Device()
+    at = "components/component[name=Ethernet1]/transceiver/physical-channels/channel[index=1]/state"
+    before = time.time()
+
+    device.send(at, {"input-power/instant": -1.5}, timestamp=stamp)
+
+    lanes, _ = device.rows()
+    assert before - 1 <= lanes[0]["time"].timestamp() <= time.time()
+
+
+@given(st.binary(max_size=200), st.binary(min_size=1, max_size=20))
+def test_any_bytes_are_a_message_or_an_error(raw: bytes, letters: bytes) -> None:
+    """Texts that are no UTF-8 are mended wherever they stand; what is no message is refused as the library does."""
+    with contextlib.suppress(DecodeError):
+        response_of(raw)
+    elem = PathElem(name="a" * len(letters), key={"name": "b" * len(letters)})
+    whole = SubscribeResponse(
+        update=Notification(timestamp=7, update=[Update(path=Path(elem=[elem]), val=TypedValue(double_val=-1.5))])
+    )
+    spoilt = whole.SerializeToString().replace(b"a" * len(letters), letters).replace(b"b" * len(letters), letters)
+
+    found = response_of(spoilt).update
+
+    assert (7, -1.5) == (found.timestamp, found.update[0].val.double_val)
+    assert letters.decode("utf-8", "replace") == found.update[0].path.elem[0].name
