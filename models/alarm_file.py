@@ -55,11 +55,18 @@ def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | float | datetime
             msg = f"{where}: {lacking[0]} is empty"
             raise ExportError(msg)
         times = {name: _time(where, name, text[name]) for name in _TIMES}
-        if times["raised_at"] and times["cleared_at"] and times["cleared_at"] < times["raised_at"]:
-            msg = f"{where}: cleared_at {text['cleared_at']} is before raised_at {text['raised_at']}"
-            raise ExportError(msg)
+        _check_order(where, text, times)
         risks = {name: _number(where, name, text[name]) for name in _RISKS}
         yield {**{name: text[name] or None for name in _TEXT}, **times, **risks}
+
+
+def _check_order(where: str, text: dict[str, str], times: dict[str, datetime | None]) -> None:
+    """Refuse an alarm that is cleared before it is raised, or becomes act outside of its life."""
+    for early, late in (("raised_at", "cleared_at"), ("raised_at", "act_at"), ("act_at", "cleared_at")):
+        before, after = times[early], times[late]
+        if before is not None and after is not None and after < before:
+            msg = f"{where}: {late} {text[late]} is before {early} {text[early]}"
+            raise ExportError(msg)
 
 
 def _number(where: str, name: str, text: str) -> float | None:
@@ -80,10 +87,10 @@ def _time(where: str, name: str, text: str) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
         msg = f"{where}: {name} {text!r} is not an ISO 8601 time"
         raise ExportError(msg) from None
-    if time.tzinfo is None:
-        msg = f"{where}: {name} {text!r} has no time zone; write {text}Z for UTC"
-        raise ExportError(msg)
-    return time.astimezone(UTC)
+    msg = f"{where}: {name} {text!r} has no time zone; write {text}Z for UTC"
+    raise ExportError(msg)

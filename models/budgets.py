@@ -33,7 +33,12 @@ Span = tuple[datetime, datetime]
 
 
 def curve_of_risks(
-    risks: Risks, events: pl.DataFrame, fleet: Fleet, span: Span, horizon_h: int = ALARM_HORIZON_H
+    risks: Risks,
+    events: pl.DataFrame,
+    fleet: Fleet,
+    span: Span,
+    horizon_h: int = ALARM_HORIZON_H,
+    module_weeks: float | None = None,
 ) -> list[BudgetPoint]:
     """The curve of risks scored hour by hour, two of three scores above the threshold raising an alarm.
 
@@ -43,6 +48,7 @@ def curve_of_risks(
         fleet: records as known in the end.
         span: judged.
         horizon_h: which risk is compared with the threshold.
+        module_weeks: that alarms could be false in; those of the whole span where not given.
     """
     risk = np.nan_to_num(risks.risk[horizon_h])
     level = persistent(risk, _NEED, _OF)
@@ -59,11 +65,11 @@ def curve_of_risks(
     def raised(limit: float) -> pl.DataFrame:
         return _crossings(level >= limit, risk >= CLEAR_BELOW * limit, risks, ports)
 
-    return _curve(np.unique(peaks[ranks])[::-1], raised, events, fleet, span)
+    return _curve(np.unique(peaks[ranks])[::-1], raised, events, fleet, span, module_weeks)
 
 
 def curve_of_alarms(
-    alarms: pl.DataFrame, risk: str, events: pl.DataFrame, fleet: Fleet, span: Span
+    alarms: pl.DataFrame, risk: str, events: pl.DataFrame, fleet: Fleet, span: Span, module_weeks: float | None = None
 ) -> list[BudgetPoint]:
     """The curve of alarms that say a risk: those above the threshold, as they were raised and cleared.
 
@@ -73,10 +79,11 @@ def curve_of_alarms(
         events: what ``failure_events`` gives.
         fleet: records as known in the end.
         span: judged.
+        module_weeks: that alarms could be false in; those of the whole span where not given.
     """
     values = np.unique(alarms[risk].drop_nulls().to_numpy())
     limits = np.unique(np.quantile(values, np.linspace(0, 1, _STEPS))) if values.size else values
-    return _curve(limits[::-1], lambda limit: alarms.filter(pl.col(risk) >= limit), events, fleet, span)
+    return _curve(limits[::-1], lambda limit: alarms.filter(pl.col(risk) >= limit), events, fleet, span, module_weeks)
 
 
 def at_budgets(curve: Sequence[BudgetPoint], budgets: Sequence[float] = BUDGETS) -> list[BudgetPoint]:
@@ -96,18 +103,23 @@ def _curve(
     events: pl.DataFrame,
     fleet: Fleet,
     span: Span,
+    module_weeks: float | None,
 ) -> list[BudgetPoint]:
     """A point for each limit, descending."""
     start, end = span
-    return [_point(float(limit), counts(raised(float(limit)), events, fleet, start=start, end=end)) for limit in limits]
+    found = [counts(raised(float(limit)), events, fleet, start=start, end=end) for limit in limits]
+    return [
+        _point(float(limit), each, each.module_weeks if module_weeks is None else module_weeks)
+        for limit, each in zip(limits, found, strict=True)
+    ]
 
 
-def _point(limit: float, found: Counts) -> BudgetPoint:
+def _point(limit: float, found: Counts, module_weeks: float) -> BudgetPoint:
     leads = tuple(found.caught)
     ratio = {lead: found.caught[lead] + found.false for lead in leads}
     return BudgetPoint(
         limit,
-        1000 * found.false / found.module_weeks if found.module_weeks else 0.0,
+        1000 * found.false / module_weeks if module_weeks else 0.0,
         {lead: found.caught[lead] / found.failures if found.failures else None for lead in leads},
         {lead: found.caught[lead] / ratio[lead] if ratio[lead] else None for lead in leads},
         {lead: 2 * found.caught[lead] / (ratio[lead] + found.failures) if found.failures else None for lead in leads},

@@ -4,9 +4,9 @@
 a scorecard. Failures come from ``features.labels``, the same as for training.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -62,6 +62,7 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
     name: str = "alarms",
     leads_h: Sequence[int] = LEADS_H,
     base_rate_per_year: float = BASE_RATE_PER_YEAR,
+    watched: Collection[date] | None = None,
 ) -> Scorecard:
     """Judge alarms over the failures of [start, end) by the rules of ``models.counting``.
 
@@ -75,6 +76,7 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
         name: heads the scorecard's column.
         leads_h: leads in hours.
         base_rate_per_year: failures a module and year to restate precision at.
+        watched: UTC days with telemetry; only they count as time in which alarms could be false. None: every day.
     """
     on_links = placed(_complete(alarms), fleet)
     tickets = events.filter(pl.col("failed_at").is_between(start, end, closed="left"))
@@ -84,7 +86,7 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
     raised = on_links.unique("alarm").filter(pl.col("raised_at").is_between(start, end, closed="left"))
     tally = _tally(fleet, failures, wrong, {lead_h: _caught(found, lead_h) for lead_h in leads_h})
     modules = _modules(fleet, start, end)
-    module_weeks = modules * ((end - start) / timedelta(weeks=1))
+    module_weeks = modules * _weeks(start, end, watched)
     false_rate = wrong.height / module_weeks if module_weeks else None
     lead_times_h = _lead_times_h(found)
     return Scorecard(
@@ -141,15 +143,22 @@ def counts(
 
 
 def judge_levels(
-    alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet, *, start: datetime, end: datetime, name: str = "alarms"
+    alarms: pl.DataFrame,
+    events: pl.DataFrame,
+    fleet: Fleet,
+    *,
+    start: datetime,
+    end: datetime,
+    name: str = "alarms",
+    watched: Collection[date] | None = None,
 ) -> list[Scorecard]:
     """A scorecard of all alarms and, where they have levels, one of those at level ``act``, from when they were."""
-    cards = [judge(alarms, events, fleet, start=start, end=end, name=name)]
+    cards = [judge(alarms, events, fleet, start=start, end=end, name=name, watched=watched)]
     if "level" in alarms.columns and alarms["level"].is_not_null().any():
         acts = alarms.filter(pl.col("level") == "act")
         if "act_at" in acts.columns:
             acts = acts.with_columns(raised_at=pl.coalesce("act_at", "raised_at"))
-        cards.append(judge(acts, events, fleet, start=start, end=end, name=f"{name}, act"))
+        cards.append(judge(acts, events, fleet, start=start, end=end, name=f"{name}, act", watched=watched))
     return cards
 
 
@@ -184,6 +193,15 @@ def _modules(fleet: Fleet, start: datetime, end: datetime) -> int:
     installed = pl.col("installed_at").is_null() | (pl.col("installed_at") < end)
     there = pl.col("removed_at").is_null() | (pl.col("removed_at") > start)
     return fleet.modules.filter(installed, there).select(PORT).unique().join(optical, on=list(PORT), how="semi").height
+
+
+def _weeks(start: datetime, end: datetime, watched: Collection[date] | None) -> float:
+    """Weeks of the period, of the days with telemetry alone where they are told."""
+    if watched is None:
+        return (end - start) / timedelta(weeks=1)
+    days = [datetime.combine(day, time(), UTC) for day in set(watched)]
+    seen = [min(end, day + timedelta(days=1)) - max(start, day) for day in days]
+    return sum((span for span in seen if span > timedelta()), timedelta()) / timedelta(weeks=1)
 
 
 def _counts(values: pl.Series) -> dict[Any, int]:

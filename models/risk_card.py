@@ -29,7 +29,7 @@ def with_risks(card: Scorecard, risks: Risks, events: pl.DataFrame, fleet: Fleet
         fleet: records as known in the end.
         known_until: end of telemetry.
     """
-    curve = curve_of_risks(risks, events, fleet, (card.start, card.end))
+    curve = curve_of_risks(risks, events, fleet, (card.start, card.end), module_weeks=card.module_weeks)
     return replace(_with_curve(card, curve), calibration=calibrations(risks, events, fleet, known_until))
 
 
@@ -38,7 +38,8 @@ def with_alarm_risks(card: Scorecard, alarms: pl.DataFrame, events: pl.DataFrame
     said = [name for name in RISK_COLUMNS if name in alarms.columns and alarms[name].is_not_null().any()]
     if not said:
         return card
-    return _with_curve(card, curve_of_alarms(alarms, said[0], events, fleet, (card.start, card.end)))
+    span = card.start, card.end
+    return _with_curve(card, curve_of_alarms(alarms, said[0], events, fleet, span, card.module_weeks))
 
 
 def _with_curve(card: Scorecard, curve: Sequence[BudgetPoint]) -> Scorecard:

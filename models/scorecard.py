@@ -86,7 +86,7 @@ class Scorecard:
         alarms: raised in the period.
         failures: counted failures in the period; ``uncounted`` says how many tickets were not, and why.
         modules: optical cages with inventory in the period (all optical link ends where there is no inventory).
-        module_weeks: modules times weeks.
+        module_weeks: modules times weeks with telemetry.
         false_alarms: at most one a link and day.
         lead_times_h: hours between the first hit and the failure, for each failure caught at any lead.
         lead_quantiles_h: quantiles of them.

@@ -32,7 +32,7 @@ from models.points import BudgetPoint
 from models.registry import Registry
 from models.risk_log import RiskLog, Risks
 from models.scorecard import Scorecard, scorecard_rows
-from serving.backtest.backtesting import judged, judged_events, walked
+from serving.backtest.backtesting import judged, judged_events, walked, watched
 from serving.scoring.challenge import compared
 from serving.scoring.training import fresh_tiles, newest_hour, trained
 from serving.settings import Settings
@@ -206,7 +206,8 @@ class Workbench:
         """Judge anybody's alarms, of a CSV as `forelight evaluate` takes it."""
         fleet = self.fleet
         events = judged_events(self.lake, fleet)
-        return judge(read_alarms(Path(alarms)), events, fleet, start=start, end=end, name=name)
+        days = watched(self.lake)
+        return judge(read_alarms(Path(alarms)), events, fleet, start=start, end=end, name=name, watched=days)
 
     def compare(self, champion: "Artifact", challenger: "Artifact") -> Comparison:
         """Both on the same failures, after both were trained, as `forelight model promote` does.

@@ -1,7 +1,7 @@
 """The back-test as the command line and the demo run it: walk, judge, and the module limits on the same events."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import polars as pl
 
@@ -21,7 +21,7 @@ from models.walk import Walk, walk
 from serving.scoring.compute import Compute
 from serving.scoring.training import Step, newest_hour
 
-__all__ = ["judged", "judged_events", "walked"]
+__all__ = ["judged", "judged_events", "unwatched", "walked", "watched"]
 
 Span = tuple[datetime, datetime]
 
@@ -52,6 +52,19 @@ def judged_events(lake: Lake, fleet: Fleet) -> pl.DataFrame:
     return failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
 
 
+def watched(lake: Lake) -> set[date]:
+    """UTC days with telemetry: on others no alarm could come, so that they are no time without a false one."""
+    return {*lake.dates(PORT_SAMPLES), *lake.dates(LANE_SAMPLES)}
+
+
+def unwatched(lake: Lake, span: Span) -> str:
+    """What to say of the days of a span that have no telemetry; nothing where all have."""
+    first, last = span[0].date(), (span[1] - timedelta(microseconds=1)).date()
+    days = (last - first).days + 1
+    seen = sum(first <= day <= last for day in watched(lake))
+    return "" if seen == days else f"there is telemetry of {seen:,} of {days:,} days: rates are of those alone"
+
+
 def judged(
     lake: Lake,
     fleet: Fleet,
@@ -67,13 +80,16 @@ def judged(
     Where the risks behind the alarms are given, the first card has their curve and calibration.
     """
     start, end = span
+    days = watched(lake)
     with step("judging"):
         events = judged_events(lake, fleet)
-        cards = judge_levels(alarms, events, fleet, start=start, end=end, name="forelight")
+        cards = judge_levels(alarms, events, fleet, start=start, end=end, name="forelight", watched=days)
         if risks is not None:
             cards[0] = with_risks(cards[0], risks, events, fleet, newest_hour(lake))
     rest = others if others is not None else {"module limits": _limits(lake, fleet, span, step)}
-    return [*cards, *(judge(said, events, fleet, start=start, end=end, name=name) for name, said in rest.items())]
+    for name, said in rest.items():
+        cards.append(judge(said, events, fleet, start=start, end=end, name=name, watched=days))
+    return cards
 
 
 def _limits(lake: Lake, fleet: Fleet, span: Span, step: Step) -> pl.DataFrame:

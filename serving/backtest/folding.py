@@ -1,8 +1,8 @@
 """The back-test in folds, each judged by a model that saw nothing of it; and beside, the leak made on purpose."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final, Literal
 
 import polars as pl
@@ -127,13 +127,13 @@ def _side_by_side(
     return Folded(pl.concat(once).sort("raised_at", "alarm_id"), of, joined(logs))
 
 
-def fold_cards(found: Folded, events: pl.DataFrame, fleet: Fleet) -> list[Scorecard]:
-    """A scorecard of each fold: of its links, or of its part of the span."""
+def fold_cards(found: Folded, events: pl.DataFrame, fleet: Fleet, watched: Collection[date]) -> list[Scorecard]:
+    """A scorecard of each fold: of its links, or of its part of the span; `watched` as `judge` takes it."""
     cards = []
     for fold, alarms in found.of:
         part = fleet if fold.links is None else only(fleet, fold.links)
         mine = events if fold.links is None else events.filter(pl.col("link_id").is_in(list(fold.links)))
-        cards.append(judge(alarms, mine, part, start=fold.start, end=fold.end, name=fold.name))
+        cards.append(judge(alarms, mine, part, start=fold.start, end=fold.end, name=fold.name, watched=watched))
     return cards
 
 

@@ -19,7 +19,7 @@ from models.folds import EMBARGO
 from models.risk_log import RiskLog
 from models.rows import TICKET_LAG
 from models.scorecard import early_days
-from serving.backtest.backtesting import judged, judged_events, walked
+from serving.backtest.backtesting import judged, judged_events, unwatched, walked, watched
 from serving.backtest.comparing import Watchers, rule_alarms
 from serving.backtest.folding import Folded, Leak, fold_cards, folded, plan_folds
 from serving.cli.options import FoldPlan
@@ -111,10 +111,12 @@ class _Scene:
     def judged(self, found: Folded, others: Mapping[str, pl.DataFrame]) -> Told:
         """Scorecards of all alarms."""
         cards = judged(self.lake, self.fleet, found.alarms, self.span, step, others=others, risks=found.risks)
-        parts = fold_cards(found, judged_events(self.lake, self.fleet), self.fleet) if found.of else []
+        days = watched(self.lake)
+        parts = fold_cards(found, judged_events(self.lake, self.fleet), self.fleet, days) if found.of else []
         main = cards[: len(cards) - len(others) + 1]  # of the others the modules' warning limits, the first of them
         early = early_days(cards[0], newest_hour(self.lake), RIGHT + TICKET_LAG)
-        return Told(tuple(main), tuple(cards), tuple(parts), tuple(note for note in (found.note, early) if note))
+        notes = (found.note, unwatched(self.lake, self.span), early)
+        return Told(tuple(main), tuple(cards), tuple(parts), tuple(note for note in notes if note))
 
 
 def _hour(time: datetime) -> datetime:

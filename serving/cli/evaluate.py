@@ -25,6 +25,7 @@ from models.risk_card import with_alarm_risks
 from models.rows import TICKET_LAG
 from models.scorecard import Scorecard, early_days, scorecard_table
 from models.tables import rich_table, small_tables
+from serving.backtest.backtesting import unwatched, watched
 from serving.cli.progress import bars, step
 from serving.settings import Settings
 
@@ -50,13 +51,17 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         fleet = Fleet.load(lake)
         events = failure_events(fleet, lake.scan(PORT_SAMPLES), lake.scan(LANE_SAMPLES))
         shown.update(task, description="judging")
-        cards = judge_levels(raised, events, fleet, start=start, end=end)
+        days = watched(lake)
+        cards = judge_levels(raised, events, fleet, start=start, end=end, watched=days)
         cards[0] = with_alarm_risks(cards[0], raised, events, fleet)
         strange = unknown_ports(raised, fleet)
         shown.update(task, description="module limits", total=(end - start) / timedelta(days=1))
         limits = _limits(lake, fleet, start, end, lambda done: shown.update(task, completed=done))
-        baseline = judge(limits, events, fleet, start=start, end=end, name="module limits")
+        baseline = judge(limits, events, fleet, start=start, end=end, name="module limits", watched=days)
         early = early_days(cards[0], known_until, RIGHT + TICKET_LAG)
+        unseen = unwatched(lake, (start, end))
+    if unseen:
+        Console(stderr=True).print(unseen, markup=False)
     if strange:
         named = ", ".join(strange[:_SHOWN]) + (", …" if len(strange) > _SHOWN else "")
         told = f"no such port in links or inventory, so alarms there are false: {named}"

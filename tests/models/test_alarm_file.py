@@ -60,6 +60,18 @@ def test_no_alarms_are_alarms_too(csv: Path) -> None:
             "device,interface,raised_at,cleared_at\na,b,2026-03-01T00:00:00Z,2026-02-01T00:00:00Z\n",
             r"line 2: cleared_at 2026-02-01T00:00:00Z is before raised_at",
         ),
+        (
+            "device,interface,raised_at,act_at\na,b,2026-03-09T00:00:00Z,2026-03-01T00:00:00Z\n",
+            r"line 2: act_at 2026-03-01T00:00:00Z is before raised_at",
+        ),
+        (
+            "device,interface,raised_at,act_at,cleared_at\na,b,2026-03-01T00:00Z,2026-03-09T00:00Z,2026-03-02T00:00Z\n",
+            r"line 2: cleared_at 2026-03-02T00:00Z is before act_at",
+        ),
+        (
+            "device,interface,raised_at\na,b,0001-01-01T00:00:00+10:00\n",
+            r"line 2: raised_at .* is not an ISO 8601 time",
+        ),
         ("device,interface,raised_at,risk\na,b,2026-03-01T00:00:00Z,high\n", r"line 2: risk 'high' is not a number"),
         ("device,interface,raised_at,risk\na,b,2026-03-01T00:00:00Z,nan\n", r"line 2: risk 'nan' is not a number"),
         ("", r"line 1: no column device, interface, raised_at"),

@@ -140,3 +140,14 @@ def test_alarms_that_say_a_risk_are_judged_at_budgets_too(alarms: Path, export: 
     points = json.loads(result.stdout)["at_budgets"]
     assert [0.1, 0.5, 1.0, 2.0, 5.0] == [point["budget"] for point in points]
     assert {1.0} == {point["f1"]["24"] for point in points}
+
+
+def test_a_period_beyond_telemetry_lowers_no_rate_and_is_told(export: Path, alarms: Path) -> None:
+    asked = ["evaluate", "--alarms", str(alarms), "--data", str(export), "--json"]
+    plain = json.loads(CliRunner().invoke(app, [*asked, "--to", "2026-03-15Z"]).stdout)
+    result = CliRunner().invoke(app, [*asked, "--to", "2036-03-15Z"])
+
+    long = json.loads(result.stdout)
+    for card, other in ((plain, long), (plain["baseline"], long["baseline"])):
+        assert card["false_per_1000_module_weeks"] == other["false_per_1000_module_weeks"]
+    assert "telemetry of 14 of 3,667 days" in " ".join(result.stderr.split())
