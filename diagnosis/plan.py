@@ -45,7 +45,8 @@ def rotated(ports: Sequence[int], period: int, pool: range, share: float = 0.2) 
     [2, 3, 4, 5, 10]
     """
     each = max(1, round(share * len(ports)))
-    fresh = [port for port in pool if port not in set(ports)]
+    there = set(ports)
+    fresh = [port for port in pool if port not in there]
     line = [*ports, *fresh]
     start = period * each % len(line)
     return [line[(start + place) % len(line)] for place in range(len(ports))]

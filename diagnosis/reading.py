@@ -1,6 +1,5 @@
 """A question about a link or a job, and all that the lake knows for its answer."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,19 +13,19 @@ from diagnosis.localizers.glrt import Glrt
 from diagnosis.observations import Evidence, Floats, Observations, PortErrors
 from diagnosis.probes import Known, ProbeFinding, Ways
 from diagnosis.readings import changes_of
+from diagnosis.traces import any_whole, paths_traced, ports_by_address
 from diagnosis.verdict import Case, Verdict, judged
 from diagnosis.windows import Span, judge
 from features.fleet import Fleet
 from ingest.errors import DiagnosisError
 from ingest.lake import Lake
-from ingest.schema import PORT_SAMPLES, PROBE_PATHS, PROBES, SCORES
+from ingest.schema import PORT_SAMPLES, PROBES, SCORES
 
 __all__ = ["Question", "answered", "fabric_of", "links_of"]
 
 _LATE: Final = timedelta(minutes=15)
 """Windows are looked for so far back; older ones are no answer about now."""
 _SCORED_WITHIN: Final = timedelta(hours=26)
-_TRACED_WITHIN: Final = timedelta(hours=1)
 _COUNTED_WITHIN: Final = timedelta(minutes=10)
 _KEY: Final = ("site", "device", "interface", "time")
 
@@ -64,7 +63,7 @@ def answered(lake: Lake, question: Question, at: datetime, fabric: Fabric | None
     fabric = fabric_of(lake, at) if fabric is None else fabric
     links = links_of(fabric, question)
     rows = _rows(lake, at, question.windows)
-    noticed, seen = _windows(lake, fabric, rows, at)
+    noticed, seen, by_way = _windows(lake, fabric, rows, at)
     risk = _risks(lake, fabric, at)
     ports = _port_errors(lake, fabric, links, at)
     told = Glrt().localize(seen, Evidence(_prior(risk, fabric), ports))
@@ -76,7 +75,7 @@ def answered(lake: Lake, question: Question, at: datetime, fabric: Fabric | None
         devices=frozenset(question.nodes) or frozenset(end[:2] for link in links for end in fabric.ends(link)),
         noticed=noticed,
         risk={link: risk[link] for link in links if link in risk},
-        seen_layers=_layers(rows, risk, ports, links),
+        seen_layers=_layers(rows, risk, ports, links) | by_way,
         slowdown=question.slowdown,
         of_job=bool(question.nodes),
     )
@@ -124,12 +123,15 @@ def _adds_up() -> pl.Expr:
     return lost.is_between(0, pl.col("sent")) & (neither | both.fill_null(value=False))
 
 
-def _windows(lake: Lake, fabric: Fabric, rows: pl.DataFrame, at: datetime) -> tuple[list[ProbeFinding], Observations]:
-    """What each window shows before links, and what is left of all of them."""
-    ports = _addresses(rows)
+def _windows(
+    lake: Lake, fabric: Fabric, rows: pl.DataFrame, at: datetime
+) -> tuple[list[ProbeFinding], Observations, frozenset[str]]:
+    """What each window shows before links, what is left of all of them, and whether some way was known by its ports."""
+    paths = paths_traced(lake, at)
+    ports = ports_by_address(lake, rows)
     known = Known(fabric, ports, frozenset(rows.select("site", "source_device").drop_nulls().unique().rows()))
     ways = Ways(known)
-    ways.add(lake.scan(PROBE_PATHS, since=at - _TRACED_WITHIN, until=at).collect().iter_rows(named=True))
+    ways.add(paths.iter_rows(named=True))
     found: dict[tuple[str, str], ProbeFinding] = {}
     seen: list[Observations] = [Observations.empty(fabric.links)]
     for (start,), window in rows.sort("time").group_by("time", maintain_order=True):
@@ -137,22 +139,8 @@ def _windows(lake: Lake, fabric: Fabric, rows: pl.DataFrame, at: datetime) -> tu
         told = judge(window.iter_rows(named=True), ways, span)
         found |= {(str(one.cause), one.subject): one for one in told.findings}
         seen.append(told.seen)
-    return list(found.values()), Observations.joined(seen)
-
-
-def _addresses(rows: pl.DataFrame) -> dict[str, Port]:
-    """Whose address each is, as its own host says, or others where it says nothing; one that two claim is nobody's."""
-    found: dict[str, Port] = {}
-    for end in ("target", "source"):
-        named = rows.select("site", *(f"{end}_{what}" for what in ("device", "interface", "address"))).unique()
-        claims: dict[str, set[Port]] = defaultdict(set)
-        for site, device, interface, address in named.drop_nulls().iter_rows():
-            claims[address].add((site, device, interface))
-        for address, ports in claims.items():
-            found.pop(address, None)
-            if len(ports) == 1:
-                found[address] = next(iter(ports))
-    return found
+    by_way = frozenset({"ways"}) if any_whole(paths, ports) else frozenset[str]()
+    return list(found.values()), Observations.joined(seen), by_way
 
 
 def _risks(lake: Lake, fabric: Fabric, at: datetime) -> dict[int, float]:

@@ -21,7 +21,7 @@ __all__ = ["LAYERS", "Case", "Kind", "Priority", "Step", "Verdict", "judged"]
 _SURE: Final = 0.95
 _TOLERANCE: Final = 0.05
 """A job that is slower by so much is degraded [judgement]."""
-LAYERS: Final = ("collectives", "flows", "pfc", "probes", "port counters", "optic risk", "dom")
+LAYERS: Final = ("collectives", "flows", "pfc", "probes", "ways", "port counters", "optic risk", "dom")
 """From the application down to the light."""
 _HOSTS: Final = frozenset({Cause.HOST_DOWN, Cause.HOST_STALLED, Cause.HOST_STARVED, Cause.NIC_DOWN})
 

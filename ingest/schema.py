@@ -17,6 +17,7 @@ __all__ = [
     "LINKS",
     "MAINTENANCE",
     "MODULES",
+    "PORT_ADDRESSES",
     "PORT_EVENTS",
     "PORT_SAMPLES",
     "PROBES",
@@ -460,6 +461,21 @@ PROBE_PATHS: Final = Table(
 )
 """The ways of the same 5-tuples, as of a time; the latest before a window is that window's."""
 
+PORT_ADDRESSES: Final = Table(
+    "port_addresses",
+    _schema(
+        ("received_at", TIME),
+        ("site", _S),
+        ("device", _S),
+        ("interface", _S),
+        ("address", _S),  # IPv4 or IPv6, as Python writes it
+        ("source", _S),  # file
+        required=("received_at", *_PORT, "address", "source"),
+    ),
+    ("site", "address"),
+)
+"""Which port a traced hop is; of an address that is listed anew, the newest line counts."""
+
 TABLES: Final = {
     table.name: table
     for table in (
@@ -476,6 +492,7 @@ TABLES: Final = {
         SHADOW_SCORES,
         PROBES,
         PROBE_PATHS,
+        PORT_ADDRESSES,
     )
 }
 """Every table of the lake but the tiles, which ``features.tiles`` defines beside their kernel."""

@@ -32,6 +32,7 @@ from serving.errors import ServingError
 from serving.wire.alarms import Alarm, AlarmAnswer, Alarms
 from serving.wire.models import ModelCard, ModelComparison, Models, Version
 from serving.wire.outcomes import Repair, Taken, Ticket
+from serving.wire.pinglists import Pinglist
 from serving.wire.probes import ProbeRequest, ProbesTaken
 from serving.wire.samples import SampleRequest, SamplesTaken
 from serving.wire.scores import ScoreAnswer, ScoreRequest
@@ -157,6 +158,10 @@ class Client:
     def push_probes(self, request: ProbeRequest, *, key: str | None = None) -> ProbesTaken:
         """What a host's probe agent saw; durably kept when this returns. The same again is taken once."""
         return self._push(ProbesTaken, "/v1/probes", request, key)
+
+    def pinglist(self, device: str, *, site: str = "default") -> Pinglist:
+        """What a host's probe agent shall do."""
+        return self._get(Pinglist, "/v1/probes/pinglist", {"device": device, **_site(site)})
 
     def models(self) -> Models:
         """Registered versions."""

@@ -15,6 +15,7 @@
     + AlarmNotFoundError  404 no such alarm
     + TransceiverNotFoundError 404 no such module in the latest scores
     + LinkNotFoundError   404 no link is known at this port
+    + PinglistNotFoundError 404 no probes are planned for this host
     + DrainNotFoundError  404 no such lease or drain
     + LeaseOwnerError     409 the lease is another's, or does not stand
     + TransitionError     409 the alarm's state does not allow it
@@ -60,6 +61,7 @@ __all__ = [
     "NotReadyError",
     "OperatorError",
     "OverloadedError",
+    "PinglistNotFoundError",
     "PreconditionError",
     "ProblemError",
     "QueryError",
@@ -171,6 +173,12 @@ class TransceiverNotFoundError(ProblemError):
     """The latest run knows no module at this place."""
 
     status, kind, title = 404, "transceiver-not-found", "No such transceiver"
+
+
+class PinglistNotFoundError(ProblemError):
+    """The plan has no such host: it probes nothing."""
+
+    status, kind, title = 404, "pinglist-not-found", "No probes are planned for this host"
 
 
 class TransitionError(ProblemError):

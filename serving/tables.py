@@ -33,6 +33,8 @@ __all__ = [
     "metadata",
     "outbox",
     "outbox_adapters",
+    "pinglists",
+    "probing",
     "runs",
 ]
 
@@ -200,4 +202,24 @@ deliveries: Final = Table(
     Index("ix_deliveries_due", "adapter", "state", "due_at"),
     Index("ix_deliveries_subject", "adapter", "subject", "message_id"),
     Index("ix_deliveries_message_id", "message_id"),
+)
+
+pinglists: Final = Table(
+    "pinglists",
+    metadata,
+    Column("site", String(255), primary_key=True),
+    Column("device", String(255), primary_key=True),
+    Column("etag", String(100), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("planned_at", UtcTime, nullable=False),
+)
+
+probing: Final = Table(
+    "probing",
+    metadata,
+    Column("only", Integer, primary_key=True, autoincrement=False),  # 1: there is one row
+    Column("key", String(200), nullable=False),
+    Column("stopped_at", UtcTime),
+    Column("stopped_by", String(200)),
+    Column("why", Text),
 )

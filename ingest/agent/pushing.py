@@ -27,6 +27,7 @@ class Answer:
         retry_after_s: when to come again, where it says so.
         refused: values and readings that it did not take.
         body: all of it, where it is JSON.
+        etag: of the body, where it has one.
     """
 
     status: int
@@ -34,6 +35,7 @@ class Answer:
     retry_after_s: float | None = None
     refused: int = 0
     body: Any = None
+    etag: str | None = None
 
     @property
     def taken(self) -> bool:
@@ -88,9 +90,9 @@ class Service:
         data = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), 6)
         return self._ask("POST", self._path, data, {"Content-Encoding": "gzip", "Content-Type": "application/json"})
 
-    def get(self, path: str) -> Answer:
-        """Ask for something; whatever goes wrong is an answer."""
-        return self._ask("GET", path, None, {})
+    def get(self, path: str, etag: str | None = None) -> Answer:
+        """Ask for something, or for what is newer than what had this tag; whatever goes wrong is an answer."""
+        return self._ask("GET", path, None, {} if etag is None else {"If-None-Match": etag})
 
     def _ask(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
         connection: http.client.HTTPConnection
@@ -122,6 +124,7 @@ def _told(answer: http.client.HTTPResponse, data: bytes) -> Answer:
         float(after) if after.isdigit() else None,
         refused if isinstance(refused, int) else 0,
         body,
+        answer.headers.get("ETag"),
     )
 
 

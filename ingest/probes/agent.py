@@ -1,7 +1,7 @@
 """The probe agent: one thread that probes, answers and traces, and gives the rows of each closed round away.
 
-Everything happens in one loop over the sockets: what comes is read, what is due is sent. A pinglist that is replaced
-ends the running round of the old one early; its rows are given all the same.
+Everything happens in one loop over the sockets: what comes is read, what is due is sent. Another pinglist is followed
+from the next round on: the running one ends as it began, and neither prober nor responder is taken for restarted.
 """
 
 import random
@@ -13,6 +13,7 @@ from secrets import randbits
 from typing import Any, Final
 
 from ingest.errors import ConfigError
+from ingest.probes.limits import PER_S, Policer
 from ingest.probes.pinglist import Pinglist
 from ingest.probes.prober import Key, Prober, flows_of
 from ingest.probes.responder import Responder
@@ -33,26 +34,29 @@ class ProbeLoop:
     Args:
         todo: the pinglist.
         given: told the rows of each closed round, and the ways found by then.
+        per_s: packets of its own accord, at most, whatever the pinglist says.
 
     Raises:
         ConfigError: an address is not of this host, or a port is taken.
     """
 
-    def __init__(self, todo: Pinglist, given: Rows) -> None:
+    def __init__(self, todo: Pinglist, given: Rows, per_s: float = PER_S) -> None:
         self._todo, self._given = todo, given
         self.epoch = randbits(63)
+        policer = Policer(per_s)
         self._poll = select.epoll()
         self._sockets: dict[tuple[str, int], StampSocket] = {}
         self._by_fd: dict[int, StampSocket] = {}
         self._responders: dict[int, Responder] = {}
         self._paths: list[dict[str, Any]] = []
+        self._retiring: dict[tuple[str, int], float] = {}
         try:
-            self._open()
+            self._open(todo)
         except ConfigError:
             self.close()
             raise
-        self._prober = Prober(todo, self.epoch, self._sockets, self._closed)
-        self._tracer = Tracer(self.epoch, todo.key, todo.trace_per_s, self._traced)
+        self._prober = Prober(todo, self.epoch, self._sockets, policer, self._closed)
+        self._tracer = Tracer(self.epoch, todo.key, todo.trace_per_s, policer, self._traced)
         self._turn = self._ways()
         self._round = 0
 
@@ -71,11 +75,31 @@ class ProbeLoop:
         while not stopped():
             self.step()
 
+    def change(self, todo: Pinglist) -> bool:
+        """Follow another pinglist from the next round on; False where only a new loop can: of key, port or window.
+
+        Raises:
+            ConfigError: an address is not of this host, or a port is taken; the old one is followed still.
+        """
+        if any(getattr(todo, name) != getattr(self._todo, name) for name in ("key", "port", "window_s")):
+            return False
+        self._open(todo)
+        self._todo = todo
+        self._prober.change(todo)
+        self._tracer.per_s = todo.trace_per_s
+        for responder in self._responders.values():
+            responder.per_s = todo.answer_per_s
+        self._turn = self._ways()
+        over = time.time() + 2.0 * todo.window_s
+        self._retiring |= dict.fromkeys(self._sockets.keys() - set(_needed(todo)), over)
+        return True
+
     def step(self) -> None:
         """Wait for what comes or is due, and do it."""
         now = time.time()
         if now >= self._round * self._todo.window_s:
             self._trace_some(int(now // self._todo.window_s))
+            self._retire(now)
         self._prober.step(now)
         self._tracer.step()
         wait_s = min(self._prober.next_due() - time.time(), self._tracer.next_due(), _LONGEST_S)
@@ -92,23 +116,43 @@ class ProbeLoop:
             socket.close()
         self._poll.close()
 
-    def _open(self) -> None:
-        own = {flow.source_address for flow in self._todo.flows}
-        own |= {each.target_address for each in self._todo.answered}
-        listening = [(address, self._todo.port) for address in sorted(own)]
-        for address, port in [*listening, *flows_of(self._todo)]:
-            if (address, port) in self._sockets:
+    def _open(self, todo: Pinglist) -> None:
+        """Bind what a pinglist needs and is not bound yet, or nothing of it."""
+        opened: list[tuple[str, int]] = []
+        for where in _needed(todo):
+            if where in self._sockets:
                 continue
             try:
-                socket = StampSocket.bind(address, port)
+                self._sockets[where] = StampSocket.bind(*where)
             except OSError as error:
-                msg = f"cannot probe from {address} port {port}: {error.strerror}"
+                for each in opened:
+                    self._shut(each)
+                msg = f"cannot probe from {where[0]} port {where[1]}: {error.strerror}"
                 raise ConfigError(msg) from None
-            number = socket.socket.fileno()
-            self._sockets[address, port] = self._by_fd[number] = socket
-            self._poll.register(number, select.EPOLLIN | select.EPOLLERR)
-            if port == self._todo.port:
-                self._responders[number] = Responder(socket, randbits(63), self._todo.key, self._todo.answer_per_s)
+            opened.append(where)
+            self._take(self._sockets[where], todo)
+
+    def _take(self, socket: StampSocket, todo: Pinglist) -> None:
+        number = socket.socket.fileno()
+        self._by_fd[number] = socket
+        self._poll.register(number, select.EPOLLIN | select.EPOLLERR)
+        if socket.port == todo.port:
+            self._responders[number] = Responder(socket, randbits(63), todo.key, todo.answer_per_s)
+
+    def _retire(self, now: float) -> None:
+        """Close what no pinglist has needed since the last round of it was closed."""
+        for where in [where for where, over in self._retiring.items() if over <= now]:
+            del self._retiring[where]
+            if where not in _needed(self._todo):
+                self._tracer.forget(self._sockets[where])
+                self._shut(where)
+
+    def _shut(self, where: tuple[str, int]) -> None:
+        socket = self._sockets.pop(where)
+        number = socket.socket.fileno()
+        self._poll.unregister(number)
+        self._responders.pop(number, None)
+        self._by_fd.pop(number).close()
 
     def _trouble(self, socket: StampSocket) -> None:
         responder = self._responders.get(socket.socket.fileno())
@@ -204,3 +248,9 @@ class ProbeLoop:
         paths = [{"target_port": self._todo.port, "protocol": "udp"} | path for path in self._paths]
         self._paths = []
         self._given([same | row for row in rows], paths)
+
+
+def _needed(todo: Pinglist) -> list[tuple[str, int]]:
+    """Addresses and ports that a pinglist binds: where this host answers, then where its probes leave from."""
+    own = {flow.source_address for flow in todo.flows} | {each.target_address for each in todo.answered}
+    return [*((address, todo.port) for address in sorted(own)), *flows_of(todo)]

@@ -125,7 +125,7 @@ class Pinglist:
         if len(self.key) < _KEY_BYTES:
             msg = f"the key has less than {_KEY_BYTES} bytes"
             raise ValueError(msg)
-        _bound("port", self.port, 1, 65_535, whole=True)
+        _bound("port", self.port, 1024, 65_535, whole=True)
         for each in (*self.flows, *self.answered):
             self._check_ends(each)
         for flow in self.flows:

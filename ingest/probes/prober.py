@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from ingest.probes.limits import Policer
 from ingest.probes.pinglist import Flow, Pinglist
 from ingest.probes.stamps import Heard, Refusal, Sent, StampSocket
 from ingest.probes.tally import Tally
@@ -41,6 +42,7 @@ class Prober:
         todo: the pinglist.
         epoch: drawn at start.
         sockets: by source address and port; those of all flows are there.
+        policer: lets packets through; a probe that it stops is not sent.
         closed: told a round's start and its rows.
     """
 
@@ -49,9 +51,10 @@ class Prober:
         todo: Pinglist,
         epoch: int,
         sockets: dict[tuple[str, int], StampSocket],
+        policer: Policer,
         closed: Callable[[float, list[Row]], None],
     ) -> None:
-        self._epoch, self._sockets, self._closed = epoch, sockets, closed
+        self._epoch, self._sockets, self._policer, self._closed = epoch, sockets, policer, closed
         self.change(todo)
         self._epochs: dict[str, int] = {}
         self._rounds: dict[int, dict[Key, Tally]] = {}
@@ -141,7 +144,7 @@ class Prober:
         }
         for key, flow in self._flows.items():
             step = 1.0 / flow.per_s
-            due = start + random.random() * min(step, end - start)  # noqa: S311 - no secret
+            due = start + random.random() * step  # noqa: S311 - no secret
             while due < end:
                 if due >= now - _SLACK_S:  # a round that is begun late is not made up for
                     self._due.append((due, number, key))
@@ -172,7 +175,7 @@ class Prober:
         for tallies in dead.values():
             for tally in tallies:
                 tally.kernel_answers = bool(tally.kernel_answers)
-            if not any(tally.kernel_answers for tally in tallies):
+            if not any(tally.kernel_answers for tally in tallies) and self._policer.may():
                 flow = tallies[asked % len(tallies)].flow
                 socket = self._sockets[flow.source_address, flow.source_port]
                 socket.send(b"", flow.target_address, _LIFE_PORT)
@@ -184,6 +187,8 @@ class Prober:
         self._closed(number * self._todo.window_s, rows)
 
     def _send(self, packet: Packet, flow: Flow, port: int) -> int | None:
+        if not self._policer.may():
+            return None
         ends = (flow.source_address, port, flow.target_address, self._todo.port)
         socket = self._sockets[flow.source_address, port]
         return socket.send(pack(packet, self._todo.key, ends), flow.target_address, self._todo.port)

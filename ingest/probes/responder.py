@@ -51,7 +51,7 @@ class Responder:
 
     def __init__(self, socket: StampSocket, epoch: int, key: bytes, per_s: float) -> None:
         self.socket = socket
-        self._epoch, self._key, self._per_s = epoch, key, per_s
+        self._epoch, self._key, self.per_s = epoch, key, per_s
         self._flows: OrderedDict[tuple[str, int], _Flow] = OrderedDict()
         self._tokens: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._left: dict[int, tuple[_Flow, int, Times]] = {}
@@ -122,8 +122,8 @@ class Responder:
     def _may(self, address: str) -> bool:
         """Take one of the prober's answers, if it has any left."""
         now = time.monotonic()
-        tokens, since = self._tokens.get(address, (self._per_s, now))
-        tokens = min(tokens + (now - since) * self._per_s, self._per_s)
+        tokens, since = self._tokens.get(address, (self.per_s, now))
+        tokens = min(tokens + (now - since) * self.per_s, self.per_s)
         self._tokens[address] = (tokens - 1.0 if tokens >= 1.0 else tokens, now)
         self._tokens.move_to_end(address)
         if len(self._tokens) > _MOST_FLOWS:

@@ -1,4 +1,4 @@
-"""A probe agent on a host: its pinglist comes from a file, its rows go to a service or a folder."""
+"""A probe agent on a host: its pinglist comes from a file or the service, its rows go to the service or a folder."""
 
 import json
 import threading
@@ -11,13 +11,17 @@ from ingest.agent.pushing import Service
 from ingest.agent.sending import Sender
 from ingest.agent.spool import Spool
 from ingest.durable import put_file
+from ingest.errors import ConfigError
 from ingest.probes.agent import ProbeLoop
+from ingest.probes.limits import Limits
 from ingest.probes.pinglist import Pinglist
 
 __all__ = ["Folder", "Outlet", "Pushed", "run"]
 
 _MB: Final = 1_000_000
+_IDLE_S: Final = 0.5
 Row = dict[str, Any]
+Say = Callable[[str], None]
 
 
 class Outlet(Protocol):
@@ -60,9 +64,7 @@ class Pushed:
         BusyError: another agent has the spool.
     """
 
-    def __init__(
-        self, service: Service, spool: Path, max_mb: float, head: dict[str, str], say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, service: Service, spool: Path, max_mb: float, head: dict[str, str], say: Say) -> None:
         self._spool = Spool(spool, int(max_mb * _MB), say)
         self._sender = Sender(self._spool, service, head, ("probes", "paths"), say)
         self._stop = threading.Event()
@@ -87,18 +89,65 @@ class Pushed:
         self._spool.close()
 
 
-def run(todo: Pinglist, outlet: Outlet, stop: threading.Event, say: Callable[[str], None]) -> None:
-    """Probe until `stop` is set.
+def run(wanted: Callable[[], Pinglist | None], outlet: Outlet, limits: Limits, stop: threading.Event, say: Say) -> None:
+    """Probe by the newest pinglist until `stop` is set; where there is none, send nothing and answer nothing.
+
+    Args:
+        wanted: the newest pinglist, the same object until there is another.
+        outlet: where rows go; closed at the end.
+        limits: what this host allows.
+        stop: ends it.
+        say: told in one line what an operator should know.
 
     Raises:
-        ConfigError: an address of the pinglist is not of this host, or a port is taken.
+        ConfigError: an address of the first pinglist is not of this host, or a port is taken. Of a later one that is
+            said, and the last goes on.
     """
-    loop = ProbeLoop(todo, outlet.put)
-    if not loop.stamped:
-        say("this kernel tells no times of packets; they are this process's own")
+    following = _Following(outlet, limits, say)
     try:
         while not stop.is_set():
-            loop.step()
+            following.follow(wanted())
+            if following.loop is None:
+                stop.wait(_IDLE_S)
+            else:
+                following.loop.step()
     finally:
-        loop.close()
+        following.follow(None)
         outlet.close()
+
+
+class _Following:
+    """The loop that runs, and the pinglist that it was made for."""
+
+    def __init__(self, outlet: Outlet, limits: Limits, say: Say) -> None:
+        self.loop: ProbeLoop | None = None
+        self._outlet, self._limits, self._say = outlet, limits, say
+        self._last: Pinglist | None = None
+
+    def follow(self, wanted: Pinglist | None) -> None:
+        """Go over to another pinglist, if it is one."""
+        if wanted is self._last:
+            return
+        first, self._last = self._last is None, wanted
+        if wanted is None:
+            self._end()
+            return
+        todo, told = self._limits.applied(wanted)
+        for line in told:
+            self._say(line)
+        try:
+            if self.loop is None or not self.loop.change(todo):
+                self._end()
+                self.loop = ProbeLoop(todo, self._outlet.put, self._limits.per_s)
+        except ConfigError as error:
+            if first:
+                raise
+            self._say(str(error))
+            return
+        if first and not self.loop.stamped:
+            self._say("this kernel tells no times of packets; they are this process's own")
+
+    def _end(self) -> None:
+        if self.loop is not None:
+            self.loop.close()
+            self.loop = None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ingest.probes.limits import Policer
 from ingest.probes.stamps import Heard, Refusal, StampSocket
 from ingest.probes.wire import Kind, Packet, pack, traced_ttl
 
@@ -58,11 +59,13 @@ class Tracer:
         epoch: of the prober.
         key: of the packets.
         per_s: packets, at most.
+        policer: lets packets through; what it stops waits for the next turn.
         found: told each trace that has ended.
     """
 
-    def __init__(self, epoch: int, key: bytes, per_s: float, found: Callable[[Trace], None]) -> None:
-        self._epoch, self._key, self._per_s, self._found = epoch, key, per_s, found
+    def __init__(self, epoch: int, key: bytes, per_s: float, policer: Policer, found: Callable[[Trace], None]) -> None:
+        self._epoch, self._key, self._policer, self._found = epoch, key, policer, found
+        self.per_s = per_s
         self._waiting: deque[Trace] = deque()
         self._running: dict[tuple[str, int, str, int], Trace] = {}
         self._tokens, self._since = 1.0, time.monotonic()
@@ -72,6 +75,12 @@ class Tracer:
         """Trace it when its turn comes."""
         self._waiting.append(trace)
 
+    def forget(self, socket: StampSocket) -> None:
+        """Trace nothing more from a socket."""
+        self._waiting = deque(trace for trace in self._waiting if trace.socket is not socket)
+        self._ready = deque(trace for trace in self._ready if trace.socket is not socket)
+        self._running = {key: trace for key, trace in self._running.items() if trace.socket is not socket}
+
     @property
     def idle(self) -> bool:
         """Whether nothing is to be traced."""
@@ -80,7 +89,7 @@ class Tracer:
     def next_due(self) -> float:
         """Seconds until there is something to do."""
         if self._ready or (self._waiting and len(self._running) < _AT_ONCE):
-            return max((1.0 - self._tokens) / self._per_s, 0.0)
+            return max((1.0 - self._tokens) / self.per_s, 0.0)
         now = time.monotonic()
         return max(min((trace.deadline for trace in self._running.values()), default=now + 3_600.0) - now, 0.0)
 
@@ -99,10 +108,12 @@ class Tracer:
                 self._running[trace.key] = trace
                 trace.deadline = float("inf")
                 self._ready.append(trace)
-        self._tokens = min(self._tokens + (now - self._since) * self._per_s, max(self._per_s / 10.0, 1.0))
+        self._tokens = min(self._tokens + (now - self._since) * self.per_s, max(self.per_s / 10.0, 1.0))
         self._since = now
         while self._ready and self._tokens >= 1.0:
             self._tokens -= 1.0
+            if not self._policer.may():
+                return
             self._send(self._ready.popleft())
 
     def exceeded(self, socket: StampSocket, refusal: Refusal) -> None:

@@ -18,7 +18,7 @@ from serving.queries import Story
 from serving.snapshot import Snapshot
 from serving.steps import Step, take
 from serving.wire.alarms import Alarm, AlarmAnswer, AlarmEvent, AlarmQuery, Alarms, Reason, Suppression
-from serving.wire.base import Name
+from serving.wire.base import Name, matches
 from serving.wire.problems import problem_responses
 
 __all__ = ["LANE", "router"]
@@ -96,7 +96,7 @@ async def get_alarm(
     run = services.fresh(found.run) if found.record.status in STANDING else _some(found.run)
     body, etag = _answer(services, found, run, await _servers(services))
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    if _matches(if_none_match, etag):
+    if matches(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
 
@@ -196,8 +196,3 @@ def _etag(record: AlarmRecord, alarm: Alarm, run: ScoreRun | None) -> str:
     """Strong: the alarm's revision, and a hash of what else is answered beside it."""
     beside = (run and (run.at, run.model_version), alarm.affected_nodes, alarm.left_alone, alarm.expires_at)
     return f'"{record.revision}.{hashlib.sha256(repr(beside).encode()).hexdigest()[:16]}"'
-
-
-def _matches(if_none_match: str | None, etag: str) -> bool:
-    asked = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
-    return "*" in asked or etag in asked

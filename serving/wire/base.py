@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-__all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time", "all_utc"]
+__all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time", "all_utc", "matches"]
 
 _PLAIN: Final = r"^[^\x00-\x1f\x7f]+$"  # no control characters: they are in no name, and PostgreSQL refuses NUL
 LONGEST_NAME: Final = 255
@@ -22,6 +22,16 @@ def all_utc(times: list[datetime]) -> list[datetime]:
     except OverflowError as error:
         msg = "the time is out of range"
         raise ValueError(msg) from error
+
+
+def matches(if_none_match: str | None, etag: str) -> bool:
+    """Whether who asks has it already, by ``If-None-Match``.
+
+    >>> matches('W/"1", "2"', '"1"'), matches("*", '"1"'), matches(None, '"1"')
+    (True, True, False)
+    """
+    asked = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
+    return "*" in asked or etag in asked
 
 
 def _to_utc(time: datetime) -> datetime:

@@ -9,7 +9,7 @@ import pytest
 from probed_fabric import AT, NODES, probed, probes
 
 from diagnosis.parts import Part
-from diagnosis.reading import Question, _addresses, answered, fabric_of
+from diagnosis.reading import Question, answered, fabric_of
 from diagnosis.verdict import Kind, Priority
 from ingest.errors import DiagnosisError
 from ingest.lake import Lake
@@ -145,22 +145,6 @@ class TestContradictions:
 
         assert Kind.NETWORK_FAULTY is verdict.kind
         assert LOSSY in verdict.why
-
-    def test_an_address_that_two_hosts_claim_is_nobodys(self, fill: Fill) -> None:
-        lake = fill()
-        row = probes(fabric_of(lake, AT), {}, 2_000, 1)[0]
-        lake.append(PROBES, PROBES.of([{**row, "source_device": "gpu6", "source_address": "10.0.0.1"}]))
-        found = _addresses(lake.latest(PROBES).collect())
-
-        assert "10.0.0.1" not in found
-        assert (S, "gpu2", "eth0") == found["10.0.0.2"]
-
-    def test_what_others_say_of_an_address_is_not_its_hosts_word(self, fill: Fill) -> None:
-        lake = fill()
-        row = probes(fabric_of(lake, AT), {}, 2_000, 1)[0]
-        lake.append(PROBES, PROBES.of([{**row, "target_device": "gpu6", "target_address": "10.0.0.2"}]))
-
-        assert (S, "gpu2", "eth0") == _addresses(lake.latest(PROBES).collect())["10.0.0.2"]
 
 
 class TestHosts:

@@ -61,7 +61,7 @@ class Agents:
             todo = self.folder / f"{host}.json"
             todo.write_text(json.dumps(self.pinglist(host)))
             words = [sys.executable, "-c", _START, "probe", "agent", "--device", host]
-            words += ["--pinglist", str(todo), "--out", str(self.folder / "rows")]
+            words += ["--pinglist", str(todo), "--out", str(self.folder / "rows"), "--max-per-s", "20000"]
             env = os.environ | {"FORELIGHT_HOME": str(self.folder / "home"), "PYTHONPATH": os.pathsep.join(sys.path)}
             with (self.folder / f"{host}.log").open("ab") as log:
                 self.running[host] = subprocess.Popen(self.fabric.python(host, *_FIRST, *words), stderr=log, env=env)

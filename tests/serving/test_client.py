@@ -166,6 +166,7 @@ def test_the_client_knows_every_path_of_the_contract(settings: Settings) -> None
         client.models,
         client.comparison,
         lambda: client.push(SampleRequest.model_validate(SAMPLES)),
+        lambda: client.pinglist("a"),
         lambda: client.push_probes(ProbeRequest.model_validate({"device": "a", "paths": [PATH]})),
     ):
         with pytest.raises(ServiceError):

@@ -1,5 +1,7 @@
 """Two loops that probe each other over loopback addresses of this machine."""
 
+import contextlib
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ingest.errors import ConfigError
 from ingest.probes.agent import ProbeLoop
 from ingest.probes.pinglist import Answered, Flow, Pinglist
 
@@ -26,8 +29,26 @@ class Running:
 
     def __post_init__(self) -> None:
         self.loop = ProbeLoop(self.todo, self._take)
-        self._thread = threading.Thread(target=self.loop.run, args=(self._stop.is_set,))
+        self._asked: queue.Queue[Pinglist] = queue.Queue()
+        self._told: queue.Queue[bool | ConfigError] = queue.Queue()
+        self._thread = threading.Thread(target=self.loop.run, args=(self._turn,))
         self._thread.start()
+
+    def change(self, todo: Pinglist) -> bool:
+        """Follow another pinglist, in the loop's own thread."""
+        self._asked.put(todo)
+        told = self._told.get(timeout=10.0)
+        if isinstance(told, ConfigError):
+            raise told
+        return told
+
+    def _turn(self) -> bool:
+        with contextlib.suppress(queue.Empty):
+            try:
+                self._told.put(self.loop.change(self._asked.get_nowait()))
+            except ConfigError as error:
+                self._told.put(error)
+        return self._stop.is_set()
 
     def end(self) -> None:
         """Stop it."""

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from ingest.errors import ConfigError
 from ingest.probes.pinglist import Pinglist
 from ingest.probes.wire import ANSWERS, SIZE, Kind, Packet, pack, unpack
 
@@ -121,3 +124,40 @@ class TestAResponderThatLies:
         assert {None} == {row["forward_lost"] for row in rows}
         assert all(row["invalid_rtt"] == row["sent"] - row["lost"] for row in rows)
         assert {None} == {row["target_max_ns"] for row in rows}
+
+
+def test_another_pinglist_is_followed_without_a_restart(run: Run, asking: Pinglist, answering: Pinglist) -> None:
+    """Rows go on with the same epochs: a plan that changes must not look like agents that die."""
+    far, near = run(answering), run(asking)
+    near.windows(2)
+    moved = replace(asking, flows=tuple(replace(flow, source_port=flow.source_port + 10) for flow in asking.flows))
+    before = len(near.probes)
+    assert near.change(moved)
+    until = time.monotonic() + 20.0
+    while not [row for row in near.probes[before:] if row["source_port"] > 50_109] and time.monotonic() < until:
+        time.sleep(0.05)
+    later = len(near.probes)
+    near.windows(len({row["time"] for row in near.probes}) + 2)
+
+    fresh = [row for row in near.probes[later:] if row["sent"]]
+    assert {50_110, 50_111, 50_112} == {row["source_port"] for row in fresh}
+    assert {(0, False)} == {(row["lost"], row["epoch_changed"]) for row in fresh}
+    assert 1 == len({row["source_epoch"] for row in near.probes})
+    assert not {50_100, 50_101, 50_102} & {port for _, port in near.loop._sockets}  # given back
+    assert far.loop.stamped
+
+
+def test_a_pinglist_of_another_key_needs_a_new_loop(run: Run, asking: Pinglist) -> None:
+    assert not run(asking).change(replace(asking, key=bytes(range(1, 17))))
+
+
+def test_a_pinglist_that_cannot_be_followed_leaves_the_last_in_place(
+    run: Run, asking: Pinglist, answering: Pinglist
+) -> None:
+    far, near = run(answering), run(asking)
+    strange = replace(asking, flows=(*asking.flows, replace(asking.flows[0], source_address="192.0.2.1")))
+    with pytest.raises(ConfigError, match=r"192\.0\.2\.1"):
+        near.change(strange)
+
+    assert {0} == {row["lost"] for row in near.windows(2)}
+    assert far.probes == []
