@@ -111,6 +111,8 @@ def _rows(lake: Lake, at: datetime, windows: int) -> pl.DataFrame:
     rows = lake.latest(PROBES, since=at - _LATE * max(1, windows // 15), until=at).collect()
     ends = pl.col("time") + pl.duration(seconds=pl.col("window_s"))
     rows = rows.filter((ends <= at) | pl.col("window_s").is_null(), _adds_up())
+    counted = pl.col("refused", "late", "unsent").fill_null(0)  # who tells of none has seen none
+    rows = rows.with_columns(counted, pl.col("epoch_changed", "limited").fill_null(value=False))
     newest = rows["time"].unique().sort(descending=True).head(windows)
     return rows.filter(pl.col("time").is_in(newest.implode()))
 

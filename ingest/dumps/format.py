@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ingest.dumps.reading import Cable, Reading
+from ingest.dumps.reading import Cable, Probed, Reading
 from ingest.dumps.source import Document, Dump, Json
 
 __all__ = ["JsonFormat", "Said", "TextFormat"]
 
-Said = Reading | Cable
+Said = Reading | Cable | Probed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from ingest.dumps import (
     ibnetdiscover,
     mlxlink,
     nxos,
+    probe_logs,
     prometheus,
     sonic_db,
     sonic_fec,
@@ -34,6 +35,7 @@ _TEXT: Final[tuple[TextFormat, ...]] = (
     sonic_show.TEXT,
     mlxlink.TEXT,
     prometheus.TEXT,
+    probe_logs.PINGMESH,
     ethtool_module.TEXT,  # the eeprom of SONiC's commands has the same names in it
 )
 _JSON: Final[tuple[JsonFormat, ...]] = (
@@ -43,6 +45,7 @@ _JSON: Final[tuple[JsonFormat, ...]] = (
     sonic_db.JSON,
     nxos.JSON,
     eos.JSON,
+    probe_logs.RPINGMESH,
 )
 FORMATS: Final = tuple(sorted([text.name for text in _TEXT] + [known.name for known in _JSON]))
 """Their names, as `forelight import --json` tells them."""
@@ -61,7 +64,7 @@ class Found:
         self.names = tuple(dict.fromkeys(names))
 
     def read(self) -> Iterator[Said]:
-        """Readings and cables.
+        """Readings, cables and windows of probes.
 
         Raises:
             ExportError: the file breaks off being what it began as.

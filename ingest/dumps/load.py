@@ -16,13 +16,14 @@ from ingest.dumps.known import Known
 from ingest.dumps.links import link_rows
 from ingest.dumps.modules import module_rows
 from ingest.dumps.names import Given
-from ingest.dumps.reading import Cable, Reading
+from ingest.dumps.probed import probe_rows
+from ingest.dumps.reading import Cable, Probed, Reading
 from ingest.dumps.rows import Judged, rows_of, tables_of
 from ingest.dumps.source import Dump
 from ingest.errors import ExportError
 from ingest.lake import Lake
 from ingest.quarantine import Kind, Quarantine, Report, quarantine_of
-from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES
+from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, PROBES
 from ingest.utc import END, FIRST
 
 __all__ = ["DumpFile", "DumpReport", "import_dumps"]
@@ -42,6 +43,7 @@ class DumpFile:
         formats: what it is; empty where it is none that is known.
         readings: ports, and times, that it told of.
         cables: links that it told of.
+        probes: windows of 5-tuples that it told of.
         known: whether the same content was taken before.
     """
 
@@ -49,6 +51,7 @@ class DumpFile:
     formats: tuple[str, ...] = ()
     readings: int = 0
     cables: int = 0
+    probes: int = 0
     known: bool = False
 
 
@@ -62,6 +65,7 @@ class DumpReport(Report):
         port_samples: rows written to ``port_samples``.
         modules: rows written to ``modules``.
         links: rows written to ``links``.
+        probes: rows written to ``probes``.
     """
 
     files: list[DumpFile] = field(default_factory=list)
@@ -69,6 +73,7 @@ class DumpReport(Report):
     port_samples: int = 0
     modules: int = 0
     links: int = 0
+    probes: int = 0
 
 
 def import_dumps(
@@ -119,6 +124,8 @@ class _Import:
         self._held: dict[tuple[str, str, datetime], Reading] = {}
         self._said_by: dict[int, str] = {}  # file of each reading held, for what is said of it later
         self._cables: dict[tuple[tuple[str, str], tuple[str, str]], Cable] = {}
+        self._probed: list[Probed] = []
+        self._strange: set[str] = set()
         self._complete: list[str] = []
 
     def all(self, files: list[Path], progress: Progress) -> None:
@@ -131,6 +138,10 @@ class _Import:
             done += size
         self._flush()
         self._links()
+        if self._strange:
+            reason = "the end of probes is of no port that is known: `forelight probe addresses` takes a list"
+            first = [(min(self._strange), None)]
+            self._quarantine.add(Kind.NOTE, "", reason, count=len(self._strange), examples=first)
         progress("", total, total)
 
     def _one(self, path: Path) -> None:
@@ -157,11 +168,13 @@ class _Import:
         for said in found.read():
             if isinstance(said, Cable):
                 file.cables += self._cable(said, given)
+            elif isinstance(said, Probed):
+                file.probes += self._window(said, dump)
             elif not said.empty:
                 file.readings += self._reading(said, dump, given)
-        if not file.readings and not file.cables:
+        if not file.readings and not file.cables and not file.probes:
             lost = any(each.kind is Kind.ROW and each.file == file.name for each in self._quarantine.findings)
-            nothing = "none of its rows could be taken" if lost else "nothing in it is of a transceiver"
+            nothing = "none of its rows could be taken" if lost else "nothing in it is of a transceiver or a probe"
             dump.doubt(Kind.ERROR if lost else Kind.NOTE, 1, nothing)
 
     def _reading(self, reading: Reading, dump: Dump, given: Given) -> int:
@@ -178,6 +191,15 @@ class _Import:
         else:
             self._said_by[id(reading)] = dump.name
         if len(self._held) >= _MOST_READINGS:
+            self._flush()
+        return 1
+
+    def _window(self, probed: Probed, dump: Dump) -> int:
+        if not FIRST <= probed.row["time"] <= END:
+            dump.doubt(Kind.ERROR, probed.line, "not a time between 2000 and 2100")
+            return 0
+        self._probed.append(probed)
+        if len(self._probed) >= _MOST_READINGS:
             self._flush()
         return 1
 
@@ -205,9 +227,13 @@ class _Import:
         if readings:
             self.report.lane_samples += self._lake.append(LANE_SAMPLES, lanes)
             self._modules(readings)
+        if self._probed:
+            rows, strange = probe_rows(self._probed, self._lake, self._given.site, self._now)
+            self.report.probes += self._lake.append(PROBES, PROBES.of(rows))
+            self._strange |= strange
         if readings or self._complete:
             self.report.port_samples += self._lake.append(PORT_SAMPLES, ports, transaction=self._complete)
-        self._held, self._said_by, self._complete = {}, {}, []
+        self._held, self._said_by, self._probed, self._complete = {}, {}, [], []
 
     def _refused(self, judged: Judged) -> None:
         for refused in judged.refused:

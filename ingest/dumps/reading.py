@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from ingest.decode.slots import Quantity
 from ingest.units import mw_to_dbm
 
-__all__ = ["LONGEST_NAME", "MOST_LANES", "NOTHING", "Cable", "Port", "Reading"]
+__all__ = ["LONGEST_NAME", "MOST_LANES", "NOTHING", "Cable", "Port", "Probed", "Reading"]
 
 MOST_LANES: Final = 16
 """CMIS has two banks of eight (revision 5.2)."""
@@ -127,6 +127,14 @@ class Cable:
     kind: str | None = None
     cable_id: str | None = None
     time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A window of one 5-tuple's probes: columns of ``probes``, but for site, devices and interfaces."""
+
+    line: int
+    row: dict[str, Any]
 
 
 LONGEST_NAME: Final = 200

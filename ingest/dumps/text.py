@@ -2,7 +2,7 @@
 
 from ingest.dumps.formats import detect
 from ingest.dumps.names import Given
-from ingest.dumps.reading import Cable, Reading
+from ingest.dumps.reading import Reading
 from ingest.dumps.source import Dump
 from ingest.quarantine import Kind, Quarantine
 
@@ -24,7 +24,7 @@ def read_text(text: str, *, given: Given, quarantine: Quarantine, name: str = "(
     dump = Dump.of_text(text, quarantine, name)
     readings = []
     for said in detect(dump).read():
-        if isinstance(said, Cable) or said.empty:
+        if not isinstance(said, Reading) or said.empty:
             continue
         if reason := given.complete(said):
             dump.doubt(Kind.ERROR, said.line, reason)

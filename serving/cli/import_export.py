@@ -149,16 +149,16 @@ def _print(report: ImportReport) -> None:
 
 def _print_dumps(report: DumpReport) -> None:
     out = Console(highlight=False, soft_wrap=True)
-    table = Table("file", "format", "readings", "links", title="Dumps", title_justify="left")
+    table = Table("file", "format", "readings", "links", "probes", title="Dumps", title_justify="left")
     for file in report.files[:_SHOWN]:
         format_ = "known already" if file.known else ", ".join(file.formats) or "refused"
-        table.add_row(file.name, format_, f"{file.readings:,}", f"{file.cables:,}")
+        table.add_row(file.name, format_, f"{file.readings:,}", f"{file.cables:,}", f"{file.probes:,}")
     out.print(table)
     if len(report.files) > _SHOWN:
         out.print(f"  … and {len(report.files) - _SHOWN:,} files more")
     out.print(
         f"new rows: lane_samples {report.lane_samples:,}, port_samples {report.port_samples:,}, "
-        f"modules {report.modules:,}, links {report.links:,}"
+        f"modules {report.modules:,}, links {report.links:,}, probes {report.probes:,}"
     )
     _print_findings(out, report)
 
@@ -187,6 +187,7 @@ def _dumps_json(report: DumpReport) -> dict[str, object]:
         "port_samples": report.port_samples,
         "modules": report.modules,
         "links": report.links,
+        "probes": report.probes,
         **_found_json(report),
     }
 

@@ -96,6 +96,21 @@ def test_a_verdict_says_whether_ways_were_known(lake: Lake) -> None:
     assert "ways" not in answered(lake, question, AT).missing
 
 
+def test_windows_from_files_which_tell_less_are_judged_too(lake: Lake) -> None:
+    """No directions, no ports, no epochs: a summary of all 5-tuples between two ends, all of whose probes are lost."""
+    ends = {
+        "source_address": "10.0.0.0",
+        "target_address": "10.0.0.2",
+        "source_device": "gpu0",
+        "target_device": "gpu2",
+    }
+    counts = {"sent": 40, "lost": 40, "window_s": 20.0, "protocol": "rdma_ud", "kind": "inter_tor", "source": "file"}
+    same = {"site": S, "time": AT - timedelta(seconds=100), "received_at": AT}
+    lake.append(PROBES, PROBES.of([ends | counts | same, {**ends, "source_device": "10.9.9.9"} | counts | same]))
+
+    assert "probes" not in answered(lake, Question(ports=((S, "leaf0", "u0"),)), AT).missing
+
+
 def test_an_address_that_two_hosts_claim_is_nobodys(lake: Lake) -> None:
     row = probes(fabric_of(lake, AT), {}, 2_000, 1)[0]
     lake.append(PROBES, PROBES.of([{**row, "source_device": "gpu6", "source_address": "10.0.0.1"}]))

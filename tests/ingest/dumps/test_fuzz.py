@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 from ingest.dumps import FORMATS, Given, join, module_rows, rows_of, tables_of
 from ingest.dumps.formats import detect
-from ingest.dumps.reading import Cable, Reading
+from ingest.dumps.reading import Cable, Probed, Reading
 from ingest.dumps.source import Dump
 from ingest.errors import ExportError
 from ingest.lake import Lake
 from ingest.quarantine import Quarantine
+from ingest.schema import PROBES
 from ingest.units import NO_LIGHT_DBM
 
 SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.name != "README.md")
@@ -84,9 +86,20 @@ def _read(text: str, quarantine: Quarantine) -> None:
     for said in detect(dump).read():
         if isinstance(said, Cable):
             assert all(isinstance(name, str) and name for end in (said.a, said.z) for name in end)
+        elif isinstance(said, Probed):
+            _is_a_window(said.row)
         elif not said.empty and GIVEN.complete(said) is None:
             readings.append(said)
     _judge(join(readings))
+
+
+def _is_a_window(row: dict[str, Any]) -> None:
+    now, ends = GIVEN.at, {"source_device": "a", "target_device": "b"}
+    PROBES.of([row | ends | {"site": "default", "received_at": now, "source": "file"}]).validate(full=True)
+    assert 0 <= row["lost"] <= row["sent"]
+    assert all(row.get(f"rtt_{name}_ns") is None or row[f"rtt_{name}_ns"] >= 0 for name in ("min", "p50", "p99", "max"))
+    for end in ("source", "target"):
+        assert str(ip_address(row[f"{end}_address"])) == row[f"{end}_address"]
 
 
 def _survives(text: str, quarantine: Quarantine) -> None:
