@@ -9,8 +9,8 @@ import logging
 import os
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,7 +72,17 @@ class Registry:
             Path(tracking_uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
         mlflow.set_tracking_uri(tracking_uri)
         mlflow.set_registry_uri(tracking_uri)
-        self._client = mlflow.MlflowClient(tracking_uri, tracking_uri)
+        with self._answering():
+            self._client = mlflow.MlflowClient(tracking_uri, tracking_uri)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Whatever MLflow, or the database beneath it, raises where its store is away or broken is a ModelError."""
+        try:
+            yield
+        except Exception as error:
+            msg = f"MLflow does not answer: {str(error).splitlines()[0]}"
+            raise ModelError(msg) from error
 
     def keep(
         self, kind: str, metrics: Mapping[str, float], found: Mapping[str, Any], report: Path | None = None
@@ -160,11 +170,8 @@ class Registry:
         Raises:
             ModelError: it does not.
         """
-        try:
+        with self._answering():
             self._client.search_experiments(max_results=1)
-        except (self._mlflow.exceptions.MlflowException, OSError) as error:
-            msg = f"MLflow does not answer: {str(error).splitlines()[0]}"
-            raise ModelError(msg) from error
 
     def _scores(self) -> bool:
         """Whether there is a champion that this code can score with."""

@@ -30,4 +30,8 @@ def examined(settings: Settings, now: datetime) -> Iterator[Finding]:
         except ForelightError as error:
             yield failed(check.__name__, str(error), "mend what it names, then ask again")
         except OSError as error:
-            yield failed(check.__name__, f"{error.filename}: {error.strerror}", "see to its place and rights")
+            said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            yield failed(check.__name__, said, "see to its place and rights")
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw is a finding, too: the others are looked at
+            said = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+            yield failed(check.__name__, said, "restore it from a backup: docs/operations.md#restore-from-a-backup")

@@ -12,6 +12,8 @@ from sqlalchemy.exc import ArgumentError
 from features.day_tables import LANE_DAYS, PORT_DAYS
 from features.tile_tables import LANE_TILES, PORT_TILES
 from ingest.lake import Lake
+from ingest.lake.files import stored_path
+from ingest.schema import TABLES
 from serving import migrate
 from serving.doctor.finding import Finding, failed, fine, warned
 from serving.settings import Settings
@@ -46,8 +48,14 @@ def home(settings: Settings, _now: datetime) -> Finding:
 
 
 def lake(settings: Settings, _now: datetime) -> Finding:
-    """Its tables open, and are not in too many pieces."""
+    """Its tables open, all of their files are there, and they are not in too many pieces."""
     tables = Lake(settings.lake_uri).stats(_TILES)
+    if half := _half(settings.lake_uri):
+        return failed(
+            "lake",
+            half,
+            "forelight lake check names each file; --mend leaves out what is gone, a backup brings it back",
+        )
     rows, waiting = sum(table.rows for table in tables), sum(table.waiting_files for table in tables)
     if not rows:
         advice = "forelight import DIR, or forelight collect; forelight demo shows what it looks like"
@@ -56,6 +64,24 @@ def lake(settings: Settings, _now: datetime) -> Finding:
     if waiting > _MANY_FILES:
         return warned("lake", f"{size}; {waiting:,} files wait to be compacted", _COMPACT)
     return fine("lake", f"{size} at {settings.lake_uri}")
+
+
+def _half(uri: str) -> str:
+    """The first table on this machine's disks of which a part is gone; empty where all of them are whole."""
+    place = Path(uri.removeprefix("file://"))
+    if "://" in str(place):
+        return ""
+    if place.exists() and not place.is_dir():
+        return f"{place} is no folder"
+    for table in (*TABLES.values(), *_TILES):
+        folder = place / table.name
+        if not (folder / "_delta_log").exists() and next(folder.rglob("*.parquet"), None) is not None:
+            return f"{table.name} has files and no log: nothing of it is seen"
+        files = Lake(uri).files(table)
+        gone = [file.path for file in files if not (folder / stored_path(file.path)).exists()]
+        if gone:
+            return f"{table.name}: {len(gone):,} of {len(files):,} files are gone, {gone[0]} for one"
+    return ""
 
 
 def is_made(url: str) -> bool:

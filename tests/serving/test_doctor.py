@@ -1,6 +1,7 @@
 """The doctor: what it says of a home that is empty, whole, old or broken; it makes and mends nothing."""
 
 import json
+import re
 import shutil
 import socket
 import sqlite3
@@ -75,6 +76,34 @@ class TestWhatIsThere:
         assert State.WARN is model.state
         assert "forelight model watch" in model.advice
 
+    def test_an_mlflow_database_that_is_cut_off_fails_and_hides_nothing_else(
+        self, home: Settings, console: Console
+    ) -> None:
+        """What SQLite raises is not MLflow's own."""
+        path = home.home / "mlflow.db"
+        path.write_bytes(path.read_bytes()[:5_000])
+
+        found = _found(home)
+
+        assert {"mlflow", "model", "scores"} >= {name for name, each in found.items() if each.state is State.FAIL}
+        assert "MLflow does not answer" in found["mlflow"].said
+        assert len(CHECKS) == len(found)
+        ran = console(home.home, "model", "list")
+        assert (1, 1) == (ran.code, len(ran.err.splitlines()))
+
+    @pytest.mark.parametrize(
+        ("broken", "said"),
+        [("_delta_log", "port_samples has files and no log"), ("date=*", r"port_samples: \d+ of \d+ files are gone")],
+    )
+    def test_half_a_lake_fails(self, home: Settings, broken: str, said: str) -> None:
+        for part in (home.home / "lake" / "port_samples").glob(broken):
+            shutil.rmtree(part)
+
+        lake = _found(home)["lake"]
+
+        assert State.FAIL is lake.state
+        assert re.search(said, lake.said)
+
     def test_a_champion_without_its_files_fails_in_json_too(self, home: Settings, console: Console) -> None:
         with sqlite3.connect(home.home / "mlflow.db") as connection:
             connection.execute("UPDATE runs SET artifact_uri = ?", [str(home.home / "gone")])
@@ -126,6 +155,20 @@ class TestTheStore:
         found = _found(settings)
 
         assert {"database", "scores"} == {name for name, each in found.items() if each.state is State.FAIL}
+
+    def test_a_check_that_breaks_is_a_finding_and_hides_no_other(
+        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def lake(_settings: Settings, _now: datetime) -> Finding:
+            raise IndexError
+
+        checks = tuple(lake if each.__name__ == "lake" else each for each in CHECKS)
+        monkeypatch.setattr("serving.doctor.CHECKS", checks)
+
+        found = _found(settings)
+
+        assert [check.__name__ for check in CHECKS] == list(found)
+        assert "IndexError" in found["lake"].said
 
 
 class TestFeeds:
