@@ -7,7 +7,15 @@ from rich.table import Table
 
 from models.scorecard import BASE_RATES_PER_YEAR, Scorecard
 
-__all__ = ["Small", "base_rate_table", "budget_table", "calibration_table", "rich_table", "small_tables"]
+__all__ = [
+    "Small",
+    "base_rate_table",
+    "budget_table",
+    "calibration_table",
+    "longest_word",
+    "rich_table",
+    "small_tables",
+]
 
 _NONE = "-"
 
@@ -27,8 +35,8 @@ def _share(value: float | None) -> str:
 
 
 def budget_table(card: Scorecard) -> Small | None:
-    """F1, recall and precision at fixed budgets of false alarms; None where no risk is known."""
-    if not card.curve:
+    """F1, recall and precision at fixed budgets of false alarms; None where no risk is known, or each is beyond."""
+    if not card.at_budgets:
         return None
     leads = tuple(card.curve[0].f1)
     header = (
@@ -95,11 +103,21 @@ def small_tables(cards: Sequence[Scorecard]) -> list[Small]:
     return [table for table in found if table is not None]
 
 
+def longest_word(name: str) -> int:
+    """How wide a column must be for its heading to be read.
+
+    >>> longest_word("per 1,000 modules and week")
+    7
+    """
+    return max((len(word) for word in name.split()), default=0)
+
+
 def rich_table(small: Small) -> Table:
     """For a terminal."""
-    table = Table(title=small.title, title_justify="left", caption=small.note or None, caption_justify="left")
+    table = Table(title=small.title, title_justify="left", padding=0)
+    table.caption, table.caption_justify = small.note or None, "left"
     for k, name in enumerate(small.header):
-        table.add_column(name, justify="right" if k else "left")
+        table.add_column(name, justify="right" if k else "left", min_width=longest_word(name))
     for row in small.rows:
         table.add_row(*row)
     return table

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from features.catalogue import CATALOGUE
 from ingest.config import Collect, GnmiOptions, SnmpOptions, Target
 from serving.cli import app
+from serving.drains.guard import Code
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["ingest", "features", "models", "diagnosis", "serving", "data_samples"]
@@ -174,6 +175,11 @@ def test_commands_of_a_page_run_as_they_stand(script: str, tmp_path: Path) -> No
 
 def test_a_page_has_commands_that_run() -> None:
     assert _runnable()
+
+
+@pytest.mark.parametrize("code", Code)
+def test_automation_is_told_what_to_do_with_each_refusal(code: str) -> None:
+    assert f"`{code}`" in (ROOT / "docs" / "automation.md").read_text(encoding="utf-8")
 
 
 def test_every_guide_is_in_the_index() -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from rich.table import Table
 
 from models.scorecard import Scorecard
+from models.tables import longest_word
 
 __all__ = ["comparison_rows", "comparison_table"]
 
@@ -42,10 +43,10 @@ def _share(value: float | None) -> str:
 def comparison_table(cards: Sequence[Scorecard], *, title: str) -> Table:
     """The same for a terminal; the cards have the same leads."""
     header, *rows = comparison_rows(cards)
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", padding=0)
     for name in header:
         first = name == header[0]
-        table.add_column(name, justify="left" if first else "right", no_wrap=first)
+        table.add_column(name, justify="left" if first else "right", no_wrap=first, min_width=longest_word(name))
     for row in rows:
         table.add_row(*row)
     return table

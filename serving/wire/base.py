@@ -1,13 +1,15 @@
 """What all that goes over the wire has in common: bases, names, numbers and times."""
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 __all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time", "all_utc", "matches"]
 
 _PLAIN: Final = r"^[^\x00-\x1f\x7f]+$"  # no control characters: they are in no name, and PostgreSQL refuses NUL
+_NUMBER: Final = re.compile(r"\s*[+-]?[\d.eE_]+\s*")
 LONGEST_NAME: Final = 255
 
 
@@ -38,9 +40,17 @@ def _to_utc(time: datetime) -> datetime:
     return all_utc([time])[0]
 
 
+def _told(time: object) -> object:
+    """Refuse a bare number: "2026" would be a second of 1970, and ask for everything since."""
+    if isinstance(time, int | float) or (isinstance(time, str) and _NUMBER.fullmatch(time)):
+        msg = "a time is ISO 8601 with its zone, such as 2026-11-29T12:00:00Z"
+        raise ValueError(msg)
+    return time
+
+
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
 Risk = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Time = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+Time = Annotated[AwareDatetime, BeforeValidator(_told), AfterValidator(_to_utc)]
 
 
 class Asked(BaseModel):

@@ -41,6 +41,9 @@ class VerdictQuery(Asked):
             nodes = tuple((self.site, name) for name in self.node)
             return Question(nodes=nodes, windows=self.windows, slowdown=self.slowdown)
         device, _, interface = self.link.partition("/")
+        if not interface:
+            msg = f"`link={device}` names no port: ask for `link=device/interface`"
+            raise QueryError(msg)
         return Question(ports=((self.site, device, interface),), windows=self.windows, slowdown=self.slowdown)
 
 

@@ -126,6 +126,8 @@ class TestList:
             "level=panic",
             "failure_type=gremlins",
             "since=2026-11-29T12:00:00",
+            "since=2026",  # a second of 1970 it would be, and widen the answer
+            "since=1764417600.0",
             "since=0001-01-01T00:00:00%2B14:00",
             "device=",
             "device=a%00b",

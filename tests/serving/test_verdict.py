@@ -43,6 +43,7 @@ def test_a_job_is_asked_for_by_its_nodes(ask: Ask) -> None:
         ({}, 422, "link"),
         ({"link": "leaf1/h1", "job": "x"}, 422, "node"),
         ({"link": "leaf9/h1"}, 404, "leaf9"),
+        ({"link": "leaf1"}, 422, "device/interface"),
         ({"job": "x", "node": ["gpu0", "gpu99"]}, 404, "gpu99"),
         ({"link": "leaf1/h1", "windows": 0}, 422, "windows"),
     ],
