@@ -64,7 +64,7 @@ class Artifact:
             "horizons_h": list(HORIZONS_H),
             "faults": [[fault.failure_type, fault.here] for fault in FAULTS],
             "ramps": hazard.fitted.ramps.to_dict(),
-            "symptoms": symptoms.to_dict() if (symptoms := self.model.fault_.symptoms_) else None,
+            "symptoms": self.model.fault_.symptoms_.to_dict(),
             "calibration": {name: getattr(hazard, f"{name}_").tolist() for name in _CALIBRATION},
             "policy": self.policy.to_dict(),
             "trees": [name for name, booster in trees.items() if booster is not None],
@@ -108,8 +108,7 @@ class Artifact:
         model = JointModel(tuple(manifest["features"]), tuple(manifest["signs"]))
         hazard = model.hazard_
         hazard_trees, model.fault_.trees_ = (_booster(folder / name) if name in digests else None for name in _TREES)
-        if (told := manifest["symptoms"]) is not None:
-            model.fault_.symptoms_ = SymptomModel.from_dict(told, model.names)
+        model.fault_.symptoms_ = SymptomModel.from_dict(manifest["symptoms"], model.names)
         hazard.scorer_ = Scorer(RampModel.from_dict(manifest["ramps"], hazard.names, hazard.signs), hazard_trees)
         for name in _CALIBRATION:
             setattr(hazard, f"{name}_", np.array(manifest["calibration"][name], np.float64))

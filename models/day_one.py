@@ -1,7 +1,8 @@
 """Before any ticket: a model of physics alone, for a fleet's first day and for the day when no champion can be loaded.
 
-It has learnt nothing, so it tells no fault unit, and its thresholds are probabilities set by hand, not bought with a
-budget. `forelight backtest` judges it beside the champion on the same failures.
+It has learnt nothing: what fails at which end is told by how faults look (`models.symptoms.LOOKS`), and its thresholds
+are probabilities set by hand, not bought with a budget. `forelight backtest` judges it beside the champion on the same
+failures.
 """
 
 from datetime import UTC, datetime

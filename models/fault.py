@@ -1,7 +1,8 @@
 """What fails, given that something does: type and end, from rows before failures.
 
 Two models see the same symptoms and their mean speaks: boosted trees, which find what goes together, and a linear
-one (`models.symptoms`), which the few failures of a kind suffice for.
+one (`models.symptoms`), which starts from physics and which the few failures of a kind suffice for. Before ten failures
+were seen physics speaks alone.
 """
 
 from dataclasses import dataclass, field
@@ -34,16 +35,18 @@ class FaultModel:
         names: feature columns in order; ``peer_x`` is ``x`` of the far end.
         turned: shape (columns,), the order of columns that makes of a row the row of the far end.
         rounds: boosting rounds.
-        trees_, symptoms_: None where too few failures were seen: then every fault is as likely as the other.
+        trees_: None where too few failures were seen.
+        symptoms_: what physics says, corrected by what was seen.
     """
 
     names: tuple[str, ...]
     turned: Ints
     rounds: int = 60
     trees_: lgb.Booster | None = field(default=None, init=False)
-    symptoms_: SymptomModel | None = field(default=None, init=False)
+    symptoms_: SymptomModel = field(init=False)
 
     def __post_init__(self) -> None:
+        self.symptoms_ = SymptomModel(self.names)
         self._columns = symptom_columns(self.names)
 
     def fit(self, data: RiskSet, fault: Ints, risk: NDArray[np.floating]) -> Self:
@@ -55,7 +58,7 @@ class FaultModel:
             risk: shape (n,), of failing soon, by a model that has not seen the link: what an alarm rests on. Of the
                 rows before a failure those weigh by which it would be told; before it shows they tell nothing.
         """
-        self.trees_ = self.symptoms_ = None
+        self.trees_, self.symptoms_ = None, SymptomModel(self.names)
         use = np.flatnonzero((fault >= 0) & (data.until_event_h <= HORIZONS_H[-1]))
         if len(set(data.event[use])) < _FEW_FAILURES:
             return self
@@ -65,13 +68,13 @@ class FaultModel:
         rows = np.concatenate([data.rows[use], without_peer(data.rows[use], self.names)])
         target = np.tile(fault[use], 2)
         self.trees_ = self._boost(rows[:, self._columns], target, weight)
-        self.symptoms_ = SymptomModel(self.names).fit(rows, target, weight)
+        self.symptoms_.fit(rows, target, weight)
         return self
 
     def predict(self, rows: Floats) -> Floats:
         """Shape (n, faults): where both ends speak the mean of what is seen from either, turned to this end."""
-        if self.trees_ is None or rows.shape[0] == 0:
-            return np.full((rows.shape[0], len(FAULTS)), 1.0 / len(FAULTS), np.float32)
+        if rows.shape[0] == 0:
+            return np.empty((0, len(FAULTS)), np.float32)
         fault = self._seen(rows)
         two = rows[:, self.names.index("has_peer")] > 0
         if two.any():
@@ -81,10 +84,11 @@ class FaultModel:
 
     def _seen(self, rows: Floats) -> Floats:
         """What is seen from one end."""
-        told = [model.predict(rows) for model in (self.symptoms_,) if model is not None]
-        if self.trees_ is not None:
-            told.append(np.asarray(self.trees_.predict(rows[:, self._columns]), np.float32))
-        return np.asarray(sum(told), np.float32) / np.float32(len(told))
+        told = self.symptoms_.predict(rows)
+        if self.trees_ is None:
+            return told
+        found = np.asarray(self.trees_.predict(rows[:, self._columns]), np.float32)
+        return (told + found) / np.float32(2)
 
     def _boost(self, rows: Floats, fault: Ints, weight: Floats64) -> lgb.Booster:
         return boosting.fit(

@@ -59,6 +59,8 @@ days, makes it likelier than not to fail within a week, on whatever scale it sho
 _DAY_ONE_CALM: Final = -8.5
 """Log-odds of failing within a week where no ramp has begun: 1 % a year (optics reference 2.4)."""
 
+_CALM: Final = -5.0
+"""Log-odds where the search for them begins."""
 _ROUNDS: Final = 200
 _AT_ONCE: Final = 4_096
 """Rows whose ramps are computed together: what is held in between stays small."""
@@ -66,26 +68,30 @@ _AT_ONCE: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """How hard coefficients are held at 0: what a ramp adds must be worth it [judgement; `models.tuning` searches].
+    """How hard coefficients are held: what a ramp adds must be worth it [judgement; `models.tuning` searches].
 
     Attributes:
         penalty: weight of the squares of the coefficients of standardised ramps, where one failure weighs one.
         least_scale: a ramp that hardly any row has begun is penalised as if its root mean square were this: what two
             failures showed is no law.
+        doubt: a ramp that physics weighs (`DAY_ONE`) is held at that weight instead, give or take this share of it.
     """
 
     penalty: float = 0.3
     least_scale: float = 0.1
+    doubt: float = 0.25
 
 
 @dataclass
 class RampModel:
     """Logistic regression on ramps with coefficients that are not negative; scikit-learn conventions.
 
+    It starts from what physics says before any failure was seen, and learns how the fleet differs.
+
     Attributes:
         names: of the columns that it is given, in order; those without ramps, and ramps without a column, are left out.
         signs: of each column, whether risk rises (+1) or falls (-1) with it.
-        hold: how hard coefficients are held at 0.
+        hold: how hard coefficients are held where they start.
         weight_: shape (ramps,), what each ramp adds to the log-odds for each of its units.
         intercept_: log-odds where no ramp has begun.
     """
@@ -113,19 +119,21 @@ class RampModel:
         """
         ramps = self._begun(rows)
         common = np.sqrt(np.average(ramps.astype(np.float64) ** 2, axis=0, weights=weight))
-        scale, penalty = np.maximum(common, self.hold.least_scale), self.hold.penalty
+        scale = np.maximum(common, self.hold.least_scale)
+        held_at = self._physics() * scale
+        penalty = np.where(held_at > 0, 1 / np.maximum(self.hold.doubt * held_at, 1e-9) ** 2, self.hold.penalty)
         design = np.column_stack([ramps / scale, np.ones(ramps.shape[0])]).astype(np.float64)
 
         def loss(coefficients: Floats64) -> tuple[float, Floats64]:
             score = design @ coefficients
             slack = weight * (expit(score) - fails)
             gradient = design.T @ slack
-            gradient[:-1] += penalty * coefficients[:-1]
+            moved = coefficients[:-1] - held_at
+            gradient[:-1] += penalty * moved
             fit = weight @ (np.logaddexp(0, score) - fails * score)
-            return float(fit + 0.5 * penalty * (coefficients[:-1] ** 2).sum()), gradient
+            return float(fit + 0.5 * penalty @ moved**2), gradient
 
-        start = np.zeros(design.shape[1])
-        start[-1] = -5.0
+        start = np.append(held_at, _CALM)
         bounds = [(0.0, None)] * ramps.shape[1] + [(None, None)]
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _ROUNDS}).x
         self.weight_, self.intercept_ = found[:-1] / scale, float(found[-1])
@@ -135,10 +143,14 @@ class RampModel:
     def day_one(cls, names: Sequence[str], signs: Sequence[int]) -> Self:
         """What physics says before any failure was seen; the score is the log-odds of failing within a week."""
         made = cls(tuple(names), tuple(signs))
-        told = {(name, start): w for name, ws in DAY_ONE.items() for start, w in zip(RAMPS[name], ws, strict=True)}
-        made.weight_ = np.array([told.get((made.names[j], start), 0.0) for j, _, start in made._ramps])
+        made.weight_ = made._physics()
         made.intercept_ = _DAY_ONE_CALM
         return made
+
+    def _physics(self) -> Floats64:
+        """Shape (ramps,): `DAY_ONE`, 0 where it says nothing."""
+        told = {(name, start): w for name, ws in DAY_ONE.items() for start, w in zip(RAMPS[name], ws, strict=True)}
+        return np.array([told.get((self.names[j], start), 0.0) for j, _, start in self._ramps])
 
     def score(self, rows: Floats) -> Floats64:
         """Shape (n,): log-odds."""

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from ingest.schema import FailureType
 from models.base import FAULTS
 
-__all__ = ["ONLY_SYMPTOMS", "SYMPTOMS", "SymptomModel", "symptom_columns", "without_peer"]
+__all__ = ["LOOKS", "ONLY_SYMPTOMS", "SYMPTOMS", "SymptomModel", "symptom_columns", "without_peer"]
 
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
@@ -58,9 +59,75 @@ ONLY_SYMPTOMS: Final = frozenset({"rx_lanes_moved_6h", "ber_lanes_moved_6h", "lo
 """Features that tell what fails, not whether: the hazard's trees gained by chance from them, and ranked links worse."""
 _HALF_SUDDEN: Final = 3.0
 """Twenty hours (log1p): less is sudden, more slow."""
-_PENALTY: Final = 0.5
-"""Weight of the squares of the coefficients, where one failure weighs one [judgement]."""
+_PENALTY: Final = 1.0
+"""How hard coefficients are held at what physics says: weight of squares, where one failure weighs one [judgement]."""
+_COMMON: Final = 0.1
+"""The same for how common each fault is."""
 _ROUNDS: Final = 80
+
+LOOKS: Final[Mapping[FailureType, Mapping[str, float]]] = {
+    FailureType.LASER_DEGRADATION: {
+        **dict.fromkeys(("tx_min_shift_6h", "bias_max_local_shift_6h"), 3.0),
+        **dict.fromkeys(("bias_min_shift_6h", "tx_min_one_lane_6h", "bias_max_one_lane_6h"), 2.0),
+        "peer_rx_min_one_lane_6h": 1.0,
+        **dict.fromkeys(("bias_scatter_24h", "peer_rx_min_shift_6h", "peer_ber_max_shift_6h"), 0.5),
+    },
+    FailureType.CONTAMINATION: {
+        "loss_rise_in_6h": 3.0,
+        "rx_min_shift_6h": 1.0,
+        "ber_max_shift_6h": 0.5,
+        "rx_age_20": 0.25,
+        "flaps_24h": -0.5,
+        **dict.fromkeys(("loss_rise_both_6h", "peer_bias_max_local_shift_6h"), -2.0),
+        "peer_tx_min_shift_6h": -3.0,
+    },
+    FailureType.FIBER_DAMAGE: {
+        "loss_rise_both_6h": 3.0,
+        "loss_rise_in_6h": 1.5,
+        "flaps_both_24h": 1.0,
+        **dict.fromkeys(("rx_dip_24h", "rx_scatter_24h", "flaps_24h"), 0.5),
+        "rx_age_20": -0.5,
+        "peer_tx_min_shift_6h": -3.0,
+    },
+    FailureType.RECEIVER_DEGRADATION: {
+        "ber_max_shift_6h": 3.0,
+        "flaps_24h": -0.5,
+        **dict.fromkeys(("loss_rise_in_6h", "peer_tx_min_shift_6h", "peer_bias_max_local_shift_6h"), -2.0),
+        **dict.fromkeys(("tx_min_shift_6h", "bias_max_local_shift_6h"), -2.0),
+        "rx_min_shift_6h": -3.0,
+    },
+    FailureType.MODULE_ELECTRONICS: {
+        **dict.fromkeys(("fault_share_24h", "temp_max_local_shift_6h"), 2.0),
+        "crc_24h": 1.5,
+        **dict.fromkeys(("readerr_24h", "missing_6h", "uncorrected_24h"), 1.0),
+        "volt_dip_24h": 0.5,
+        "ber_max_shift_6h": -0.5,
+        "tx_min_shift_6h": -1.5,
+        "rx_min_shift_6h": -2.0,
+    },
+    FailureType.LOOSE_SEATING: {
+        "volt_dip_24h": 2.5,
+        "readerr_24h": 2.0,
+        **dict.fromkeys(("flaps_24h", "missing_6h"), 1.5),
+        **dict.fromkeys(("flaps_168h", "rx_scatter_24h"), 1.0),
+        "rx_dip_24h": 0.5,
+        "tx_min_shift_6h": -1.0,
+        "loss_rise_in_6h": -1.5,
+    },
+}
+"""Of a fault at this end: what a plain symptom adds to its log-odds before any was seen. A laser is dim where it sends
+and its bias leaves its place; dirt loses light one way, a bend both ways and at once; a receiver errs at full light;
+electronics err with light and bias in place; a loose module flaps, and cannot be read (optics reference 2.1, 4.7)."""
+_SAME_FROM_AFAR: Final = frozenset({"loss_rise_both_6h", "flaps_both_24h"})
+
+
+def _from_afar(name: str) -> str:
+    """What a symptom is called at the other end."""
+    if name in _SAME_FROM_AFAR:
+        return name
+    if name.startswith("loss_rise"):
+        return "loss_rise_out_6h"
+    return name.removeprefix("peer_") if name.startswith("peer_") else f"peer_{name}"
 
 
 def symptom_columns(names: Sequence[str]) -> Ints:
@@ -88,11 +155,12 @@ class SymptomModel:
 
     Attributes:
         names: feature columns in order; ``peer_x`` is ``x`` of the far end.
-        weight_: shape (faults, symptoms), what each adds to the log-odds; the last is the intercept.
+        weight_: shape (faults, symptoms), what each adds to the log-odds; the last is the intercept. Before anything
+            was learnt it is what physics says (`LOOKS`).
     """
 
     names: tuple[str, ...]
-    weight_: Floats64 = field(default_factory=lambda: np.zeros((0, 0)), init=False)
+    weight_: Floats64 = field(init=False)
 
     def __post_init__(self) -> None:
         where = {name: j for j, name in enumerate(self.names)}
@@ -100,23 +168,32 @@ class SymptomModel:
         self._plain = [(where[name], *value) for name, value in told.items()]
         self._ages = [where[f"{end}{name}"] for end in ("", "peer_") for name in _AGES]
         self._has_peer = where["has_peer"]
+        self.weight_ = self._physics()
 
     def fit(self, rows: Floats, fault: Ints, weight: Floats64) -> Self:
         """Learn from rows, the fault that each precedes (index into `FAULTS`), and what it weighs."""
-        design, shape = self._symptoms(rows), (len(FAULTS), len(self._plain) + len(self._ages) + 2)
-        true = np.eye(shape[0])[fault]
-        held = np.append(np.full(shape[1] - 1, _PENALTY), 0.0)
+        design, physics = self._symptoms(rows), self._physics()
+        true = np.eye(len(FAULTS))[fault]
+        held = np.append(np.full(physics.shape[1] - 1, _PENALTY), _COMMON)
 
         def loss(values: Floats64) -> tuple[float, Floats64]:
-            weights = values.reshape(shape)
-            logs = log_softmax(design @ weights.T, axis=1)
-            gradient = ((np.exp(logs) - true) * weight[:, None]).T @ design + held * weights
-            return float(0.5 * (held * weights**2).sum() - weight @ (logs * true).sum(axis=1)), gradient.ravel()
+            weights = values.reshape(physics.shape)
+            logs, moved = log_softmax(design @ weights.T, axis=1), weights - physics
+            gradient = ((np.exp(logs) - true) * weight[:, None]).T @ design + held * moved
+            return float(0.5 * (held * moved**2).sum() - weight @ (logs * true).sum(axis=1)), gradient.ravel()
 
-        start = np.zeros(shape[0] * shape[1])
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS})
-        self.weight_ = found.x.reshape(shape)
+        found = minimize(loss, physics.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS})
+        self.weight_ = found.x.reshape(physics.shape)
         return self
+
+    def _physics(self) -> Floats64:
+        """Shape (faults, symptoms): `LOOKS`, for a fault at the far end with the ends exchanged."""
+        column = {self.names[j]: k for k, j in enumerate([*(j for j, _, _ in self._plain), *self._ages])}
+        out = np.zeros((len(FAULTS), len(column) + 2))
+        for row, fault in zip(out, FAULTS, strict=True):
+            for name, weight in LOOKS[fault.failure_type].items():
+                row[column[name if fault.here else _from_afar(name)]] = weight
+        return out
 
     def predict(self, rows: Floats) -> Floats:
         """Shape (n, faults)."""

@@ -322,8 +322,7 @@ def _version(model: JointModel, policy: Policy, facts: dict[str, Any]) -> str:
     hazard = model.hazard_
     boosters = (hazard.fitted.trees, model.fault_.trees_)
     trees = [booster.model_to_string() for booster in boosters if booster is not None]
-    parts = [FeaturePipeline().fingerprint, *trees, hazard.fitted.ramps.to_dict()]
-    parts += [model.fault_.symptoms_.to_dict()] if model.fault_.symptoms_ else []
+    parts = [FeaturePipeline().fingerprint, *trees, hazard.fitted.ramps.to_dict(), model.fault_.symptoms_.to_dict()]
     parts += [*(part.tolist() for part in (hazard.floor_, hazard.slope_, hazard.offset_)), policy.to_dict(), facts]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 

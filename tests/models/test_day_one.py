@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from features.pipeline import FeaturePipeline
-from models.base import FAULTS, HORIZONS_H
+from ingest.schema import FailureType
+from models.base import FAULTS, HORIZONS_H, Fault
 from models.day_one import day_one
 from models.policy import ALARM_HORIZON_H
 
@@ -57,8 +58,27 @@ def test_risks_rise_with_the_horizon(pipeline: FeaturePipeline) -> None:
     assert len(HORIZONS_H) == risk.size
 
 
-def test_it_tells_no_fault_and_offers_no_act(pipeline: FeaturePipeline) -> None:
-    fault = ARTIFACT.model.fault(np.zeros((1, len(pipeline.names)), np.float32))
+@pytest.mark.parametrize(
+    ("seen", "fault"),
+    [
+        ({"tx_min_shift_6h": -2.0, "bias_max_local_shift_6h": 0.1}, Fault(FailureType.LASER_DEGRADATION, here=True)),
+        ({"peer_tx_min_shift_6h": -2.0, "rx_min_shift_6h": -2.0}, Fault(FailureType.LASER_DEGRADATION, here=False)),
+        ({"loss_rise_in_6h": 3.0, "rx_min_shift_6h": -3.0}, Fault(FailureType.CONTAMINATION, here=True)),
+        ({"loss_rise_out_6h": 3.0, "peer_rx_min_shift_6h": -3.0}, Fault(FailureType.CONTAMINATION, here=False)),
+        ({"ber_max_shift_6h": 3.0, "rx_min_shift_6h": 0.0}, Fault(FailureType.RECEIVER_DEGRADATION, here=True)),
+        ({"volt_dip_24h": -0.2, "flaps_24h": 2.0, "readerr_24h": 2.0}, Fault(FailureType.LOOSE_SEATING, here=True)),
+    ],
+)
+def test_it_tells_a_fault_by_how_it_looks(pipeline: FeaturePipeline, seen: dict[str, float], fault: Fault) -> None:
+    rows = np.full((1, len(pipeline.names)), np.nan, np.float32)
+    for name, value in {"has_peer": 1.0, **seen}.items():
+        rows[0, pipeline.names.index(name)] = value
+
+    assert fault == FAULTS[int(ARTIFACT.model.fault(rows)[0].argmax())]
+
+
+def test_it_tells_no_fault_where_nothing_shows_and_offers_no_act(pipeline: FeaturePipeline) -> None:
+    fault = ARTIFACT.model.fault(np.full((1, len(pipeline.names)), np.nan, np.float32))
 
     assert np.allclose(1 / len(FAULTS), fault)
     assert ARTIFACT.policy.act is None
