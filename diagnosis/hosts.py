@@ -4,23 +4,25 @@ R-Pingmesh's own figures say why this comes first: of its fifty "RNIC" findings 
 processor. Loss on a host's cable that is not total stays for the localiser, to which that cable is one like any other.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+import polars as pl
 
 from diagnosis.fabric import Device
-from diagnosis.probes import Cause, Known, Limits, ProbeFinding, Row, confidence, share_lost
+from diagnosis.probes import TELLERS, Cause, Known, Limits, ProbeFinding, confidence, sure_of
 
 __all__ = ["explained_by_hosts"]
 
-Rest = list[Row]
 _MOST: float = 0.5
 _SEVERAL: int = 2
 _NIC_LOSS: float = 0.1
+_HOST = ("site", "target_device")
+_SHARE = pl.col("lost").sum() / pl.col("sent").sum()
+
+Told = tuple[list[ProbeFinding], pl.DataFrame]
 
 
-def explained_by_hosts(rows: Iterable[Row], known: Known, limits: Limits) -> tuple[list[ProbeFinding], Rest]:
+def explained_by_hosts(rows: pl.DataFrame, known: Known, limits: Limits) -> Told:
     """Findings about hosts, and the rows that none of them explains."""
-    rest = [row for row in rows if not row["limited"] and row["sent"]]
+    rest = rows.filter(~pl.col("limited").fill_null(value=False), pl.col("sent") > 0)
     silent, rest = _silent(rest, known, limits)
     restarted, rest = _restarted(rest)
     dead, rest = _dead_nics(rest, known, limits)
@@ -28,30 +30,45 @@ def explained_by_hosts(rows: Iterable[Row], known: Known, limits: Limits) -> tup
     return [*silent, *restarted, *dead, *starved], rest
 
 
-def _silent(rows: Rest, known: Known, limits: Limits) -> tuple[list[ProbeFinding], Rest]:
+def _silent(rows: pl.DataFrame, known: Known, limits: Limits) -> Told:
     """Hosts that told nothing, and those of which nothing is heard though they speak."""
-    spoke = {(row["site"], row["source_device"]) for row in rows}
-    findings, gone = [], set()
-    for host, to in _by_target(rows, known.agents).items():
-        cause = _cause_of_silence(to, told=host in spoke, limits=limits)
+    spoke = set(rows.select("site", "source_device").unique().rows())
+    to = _by_host(rows).agg(
+        pl.len().alias("rows"),
+        TELLERS.alias("tellers"),
+        _SHARE.alias("lost"),
+        pl.col("refused").sum(),
+        pl.col("kernel_answers").any().alias("alive"),
+        pl.col("epoch_changed").any().alias("changed"),
+        (pl.col("target_max_ns") >= limits.starved_ns).any().alias("slow"),
+    )
+    findings, gone = [], []
+    for site, host, count, tellers, *said in to.iter_rows():
+        cause = _cause_of_silence(*said, told=(site, host) in spoke, limits=limits)
         if cause is not None:
-            findings.append(_about(cause, host, to))
-            gone.add(host)
+            findings.append(_about(cause, host, count, sure_of(tellers)))
+            gone.append((site, host))
+    unheard = sorted(known.agents - spoke - set(to.select(_HOST).rows()))
+    findings += [_about(Cause.AGENT_SILENT, host, 0, sure_of(0)) for _, host in unheard]
     return findings, _without(rows, gone)
 
 
-def _cause_of_silence(to: Rest, *, told: bool, limits: Limits) -> Cause | None:
-    lost = share_lost(to)
-    refused = sum(row["refused"] for row in to)
-    alive = any(row["kernel_answers"] for row in to)
-    changed = any(row["epoch_changed"] for row in to)
+def _cause_of_silence(
+    lost: float,
+    refused: int,
+    alive: bool,
+    changed: bool,
+    slow: bool,
+    *,
+    told: bool,
+    limits: Limits,
+) -> Cause | None:
     if refused:
         return Cause.AGENT_RESTARTED if changed else Cause.AGENT_DOWN
     if lost >= limits.dead and alive:
         return Cause.HOST_STALLED
     if told:
         return None
-    slow = any((row["target_max_ns"] or 0) >= limits.starved_ns for row in to)
     silence = (
         (changed, Cause.AGENT_RESTARTED),
         (lost >= limits.dead, Cause.HOST_DOWN),
@@ -60,43 +77,60 @@ def _cause_of_silence(to: Rest, *, told: bool, limits: Limits) -> Cause | None:
     return next((cause for holds, cause in silence if holds), Cause.AGENT_SILENT)
 
 
-def _restarted(rows: Rest) -> tuple[list[ProbeFinding], Rest]:
+def _restarted(rows: pl.DataFrame) -> Told:
     """Rows whose responder's counts began anew say nothing; where most agree, it was started anew."""
-    findings = []
-    for host, to in _by_target(rows, ()).items():
-        changed = [row for row in to if row["epoch_changed"]]
-        if len(changed) > _MOST * len(to):
-            findings.append(_about(Cause.AGENT_RESTARTED, host, changed))
-    return findings, [row for row in rows if not row["epoch_changed"]]
+    changed = pl.col("epoch_changed").fill_null(value=False)
+    to = _by_host(rows).agg(
+        changed.sum().alias("changed"),
+        pl.struct("site", "source_device").filter(changed).n_unique().alias("tellers"),
+        pl.len().alias("rows"),
+    )
+    anew = to.filter(pl.col("changed") > _MOST * pl.col("rows"))
+    findings = [
+        _about(Cause.AGENT_RESTARTED, host, count, sure_of(tellers)) for _, host, count, tellers, _ in anew.iter_rows()
+    ]
+    return findings, rows.filter(~changed)
 
 
-def _dead_nics(rows: Rest, known: Known, limits: Limits) -> tuple[list[ProbeFinding], Rest]:
+def _dead_nics(rows: pl.DataFrame, known: Known, limits: Limits) -> Told:
     """NICs that nothing comes to nor leaves, while their host's agent speaks."""
-    findings, gone = [], set()
-    for address in dict.fromkeys(row["target_address"] for row in rows):
-        to = [row for row in rows if row["target_address"] == address]
-        by = [row for row in rows if row["source_address"] == address]
-        if share_lost(to) >= limits.dead and by and share_lost(by) >= limits.dead:
-            port = known.ports.get(address)
-            link = known.fabric.at(port) if port is not None else None
-            where = f"{to[0]['target_device']}:{to[0]['target_interface']}"
-            detail = f"nothing comes to or leaves {where}; its host's agent speaks"
-            findings.append(ProbeFinding(Cause.NIC_DOWN, where, len(to) + len(by), confidence(to), detail, link or ()))
-            gone.add(address)
-    return findings, [row for row in rows if not {row["source_address"], row["target_address"]} & gone]
+    dead = pl.col("lost") >= limits.dead
+    to = rows.group_by("target_address", maintain_order=True).agg(
+        _SHARE.alias("lost"), pl.first("target_device", "target_interface")
+    )
+    by = rows.group_by(target_address="source_address").agg(_SHARE.alias("lost"))
+    both = to.filter(dead).join(by.filter(dead), on="target_address", how="semi", maintain_order="left")
+    findings = []
+    for address, _, host, interface in both.iter_rows():
+        port = known.ports.get(address)
+        link = known.fabric.at(port) if port is not None else None
+        where = f"{host}:{interface}"
+        detail = f"nothing comes to or leaves {where}; its host's agent speaks"
+        about = rows.filter((pl.col("target_address") == address) | (pl.col("source_address") == address))
+        score = confidence(about.filter(pl.col("target_address") == address))
+        findings.append(ProbeFinding(Cause.NIC_DOWN, where, about.height, score, detail, link or ()))
+    gone = both["target_address"].implode()
+    return findings, rows.filter(~pl.col("target_address").is_in(gone), ~pl.col("source_address").is_in(gone))
 
 
-def _starved(rows: Rest, limits: Limits) -> tuple[list[ProbeFinding], Rest]:
+def _starved(rows: pl.DataFrame, limits: Limits) -> Told:
     """Hosts that answer late, or of which several NICs lose at once."""
-    findings, gone = [], set()
-    for host, to in _by_target(rows, ()).items():
-        slow = [row for row in to if (row["target_p99_ns"] or 0) >= limits.starved_ns]
-        nics = {address: [row for row in to if row["target_address"] == address] for address in _targets(to)}
-        at_once = len(nics) >= _SEVERAL and all(share_lost(each) > _NIC_LOSS for each in nics.values())
-        if len(slow) > _MOST * len(to) or at_once:
-            findings.append(_about(Cause.HOST_STARVED, host, slow or to))
-            gone.add(host)
-    return findings, _without(rows, gone)
+    slow = (pl.col("target_p99_ns") >= limits.starved_ns).fill_null(value=False)
+    nics = rows.group_by(*_HOST, "target_address").agg((_SHARE > _NIC_LOSS).alias("loses"))
+    at_once = nics.group_by(_HOST).agg(((pl.len() >= _SEVERAL) & pl.col("loses").all()).alias("at_once"))
+    to = _by_host(rows).agg(
+        slow.sum().alias("slow"),
+        pl.len().alias("rows"),
+        TELLERS.alias("tellers"),
+        pl.struct("site", "source_device").filter(slow).n_unique().alias("of_slow"),
+    )
+    late = pl.col("slow") > _MOST * pl.col("rows")
+    starved = to.join(at_once, on=_HOST, maintain_order="left").filter(late | pl.col("at_once"))
+    findings = [
+        _about(Cause.HOST_STARVED, host, slow or count, sure_of(of_slow or tellers))
+        for _, host, slow, count, tellers, of_slow, _ in starved.iter_rows()
+    ]
+    return findings, _without(rows, starved.select(_HOST).rows())
 
 
 _SAID = {
@@ -109,27 +143,18 @@ _SAID = {
 }
 
 
-def _about(cause: Cause, host: Device, rows: Rest) -> ProbeFinding:
-    return ProbeFinding(cause, host[1], len(rows), confidence(rows), _SAID[cause])
+def _about(cause: Cause, host: str, rows: int, score: float) -> ProbeFinding:
+    return ProbeFinding(cause, host, rows, score, _SAID[cause])
 
 
-def _by_target(rows: Rest, also: Iterable[Device]) -> dict[Device, Rest]:
-    found: dict[Device, Rest] = defaultdict(list)
-    for row in rows:
-        found[row["site"], row["target_device"]].append(row)
-    for host in also:
-        found.setdefault(host, [])
-    return found
+def _by_host(rows: pl.DataFrame) -> "pl.dataframe.group_by.GroupBy":
+    """Rows by the host that should answer, where it is known which that is."""
+    return rows.filter(pl.col("target_device").is_not_null()).group_by(_HOST, maintain_order=True)
 
 
-def _targets(rows: Rest) -> set[str]:
-    return {row["target_address"] for row in rows}
-
-
-def _without(rows: Rest, hosts: set[Device]) -> Rest:
+def _without(rows: pl.DataFrame, hosts: list[Device]) -> pl.DataFrame:
     """Rows from and to other hosts."""
-    return [
-        row
-        for row in rows
-        if (row["site"], row["source_device"]) not in hosts and (row["site"], row["target_device"]) not in hosts
-    ]
+    for end in ("source", "target") if hosts else ():
+        gone = pl.DataFrame(hosts, schema=["site", f"{end}_device"], orient="row")
+        rows = rows.join(gone, on=gone.columns, how="anti", maintain_order="left")
+    return rows

@@ -1,21 +1,22 @@
-"""Rows of ``probes`` and ``probe_paths`` as the analysis takes them: flows, their ways as links, and findings.
+"""What windows of ``probes`` show, from where on, and what must be known beside them.
 
 What is wrong is looked for in an order in which each step takes its rows from the next (R-Pingmesh): a host that is
 down explains its timeouts, and none of them is left to blame a cable for.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Final
 
-from diagnosis.fabric import Device, Fabric, Path, Port
+import polars as pl
 
-__all__ = ["Cause", "Known", "Limits", "ProbeFinding", "Row", "Ways", "flow_of"]
+from diagnosis.fabric import Device, Fabric, Port
 
-Row = Mapping[str, Any]
-Flow = tuple[str, str, int]
+__all__ = ["TELLERS", "Cause", "Known", "Limits", "ProbeFinding", "confidence", "sure_of"]
+
+TELLERS: Final = pl.struct("site", "source_device").n_unique()
+"""How many devices tell of these rows."""
 
 
 class Cause(StrEnum):
@@ -74,91 +75,33 @@ class Limits:
 
     Attributes:
         dead: share of probes lost at which all is lost, chance apart.
+        mostly: share of a flow's probes lost from which it may have met a black hole, be it in a part of the window.
         starved_ns: a responder that takes so long in most of its flows is starved.
         congested: a round trip so many times the usual one, and `congested_ns` above it, is that of a standing queue.
-        hole: flows beside a dead one that lose less show that its links are sound.
+        hole: chance, at most, that links which take of a flow as much as of others take so many of its packets.
         changed: flows, at least, whose way must change for a finding.
-        least_sent: probes of a flow, at least, to call it dead.
+        least_sent: probes of a flow, at least, to call it dead, and of others, to call a link sound.
     """
 
     dead: float = 0.95
+    mostly: float = 0.5
     starved_ns: int = 300_000_000
     congested: float = 5.0
     congested_ns: int = 2_000_000
-    hole: float = 0.4
+    hole: float = 1e-6
     changed: int = 2
     least_sent: int = 5
 
 
-def flow_of(row: Row) -> Flow:
-    """What a row and its ways have in common."""
-    return row["source_address"], row["target_address"], row["source_port"]
-
-
-@dataclass
-class Ways:
-    """The ways of flows, as they were found in the course of time.
-
-    A hop that said nothing says nothing here: a way with such is used where there is no whole one.
-    """
-
-    known: Known
-    _found: dict[tuple[Flow, str], list[tuple[datetime, tuple[str | None, ...]]]] = field(default_factory=dict)
-    _paths: dict[tuple[str | None, ...], Path | None] = field(default_factory=dict)
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Take rows of ``probe_paths``; those that did not come to their end say nothing."""
-        for row in rows:
-            if row["reached"]:
-                end = row["target_address" if row["direction"] == "forward" else "source_address"]
-                hops = (*row["hops"], end)
-                self._found.setdefault((flow_of(row), row["direction"]), []).append((_time(row["time"]), hops))
-
-    def path(self, flow: Flow, direction: str, start: datetime, end: datetime) -> Path | None:
-        """The links of the last whole way found before `start`, or of the first after it; None where there is none."""
-        whole = [(at, hops) for at, hops in self._found.get((flow, direction), []) if None not in hops and at <= end]
-        before = [hops for at, hops in whole if at <= start]
-        hops = before[-1] if before else whole[0][1] if whole else None
-        return None if hops is None else self._links(hops)
-
-    def changed(self, flow: Flow, direction: str, start: datetime, end: datetime) -> bool:
-        """Whether a way found from `start` to `end` is another than the last before it."""
-        found = self._found.get((flow, direction), [])
-        before = next((hops for at, hops in reversed(found) if at <= start), None)
-        during = [hops for at, hops in found if start < at <= end]
-        return before is not None and any(_differ(before, hops) for hops in during)
-
-    def forget(self, before: datetime) -> None:
-        """Drop all but the last way of each flow that is older."""
-        for key, found in self._found.items():
-            old = [each for each in found if each[0] < before]
-            self._found[key] = old[-1:] + [each for each in found if each[0] >= before]
-
-    def _links(self, hops: tuple[str | None, ...]) -> Path | None:
-        if hops not in self._paths:
-            ports = [self.known.ports.get(str(hop)) for hop in hops]
-            whole = [port for port in ports if port is not None]
-            links = self.known.fabric.crossed(whole) if len(whole) == len(ports) else ()
-            self._paths[hops] = links if len(links) == len(hops) else None
-        return self._paths[hops]
-
-
-def share_lost(rows: Collection[Row]) -> float:
-    """Of all probes of rows; 0 of none."""
-    sent = sum(row["sent"] for row in rows)
-    return sum(row["lost"] for row in rows) / sent if sent else 0.0
-
-
-def confidence(rows: Sequence[Row]) -> float:
+def confidence(rows: pl.DataFrame) -> float:
     """By how many hosts tell the same: one alone is no more than even."""
-    return 1.0 - 1.0 / (1.0 + len({(row["site"], row["source_device"]) for row in rows}))
+    return sure_of(rows.select(TELLERS).item())
 
 
-def _differ(one: tuple[str | None, ...], other: tuple[str | None, ...]) -> bool:
-    if len(one) != len(other):
-        return True
-    return any(a != b for a, b in zip(one, other, strict=True) if a is not None and b is not None)
+def sure_of(tellers: int) -> float:
+    """The same of a number of hosts.
 
-
-def _time(said: datetime | str) -> datetime:
-    return datetime.fromisoformat(said) if isinstance(said, str) else said
+    >>> [sure_of(tellers) for tellers in (0, 1, 3)]
+    [0.0, 0.5, 0.75]
+    """
+    return 1.0 - 1.0 / (1.0 + tellers)

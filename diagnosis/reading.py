@@ -11,11 +11,12 @@ import polars as pl
 from diagnosis.fabric import Device, Fabric, Port
 from diagnosis.localizers.glrt import Glrt
 from diagnosis.observations import Evidence, Floats, Observations, PortErrors
-from diagnosis.probes import Known, ProbeFinding, Ways
+from diagnosis.probes import Known, ProbeFinding
 from diagnosis.readings import changes_of
 from diagnosis.traces import any_whole, paths_traced, ports_by_address
 from diagnosis.verdict import Case, Verdict, judged
-from diagnosis.windows import Span, judge
+from diagnosis.ways import Span, Ways
+from diagnosis.windows import judge
 from features.fleet import Fleet
 from ingest.errors import DiagnosisError
 from ingest.lake import Lake
@@ -133,12 +134,12 @@ def _windows(
     ports = ports_by_address(lake, rows)
     known = Known(fabric, ports, frozenset(rows.select("site", "source_device").drop_nulls().unique().rows()))
     ways = Ways(known)
-    ways.add(paths.iter_rows(named=True))
+    ways.add(paths)
     found: dict[tuple[str, str], ProbeFinding] = {}
     seen: list[Observations] = [Observations.empty(fabric.links)]
     for (start,), window in rows.sort("time").group_by("time", maintain_order=True):
-        span = Span.of(start, float(window["window_s"].max() or 0.0))  # type: ignore[arg-type]  # a number of seconds
-        told = judge(window.iter_rows(named=True), ways, span)
+        length = float(window["window_s"].max() or 0.0)  # type: ignore[arg-type]  # a number of seconds
+        told = judge(window, ways, Span(start, start + timedelta(seconds=length)))
         found |= {(str(one.cause), one.subject): one for one in told.findings}
         seen.append(told.seen)
     by_way = frozenset({"ways"}) if any_whole(paths, ports) else frozenset[str]()

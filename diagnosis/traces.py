@@ -10,7 +10,8 @@ from typing import Final
 import polars as pl
 
 from diagnosis.fabric import Fabric, Path, Port
-from diagnosis.probes import Known, Ways, flow_of
+from diagnosis.probes import Known
+from diagnosis.ways import Span, Ways
 from ingest.lake import Lake
 from ingest.schema import PORT_ADDRESSES, PROBE_PATHS
 
@@ -63,10 +64,8 @@ def traced(lake: Lake, fabric: Fabric, at: datetime) -> dict[tuple[str, int, str
     """
     paths = paths_traced(lake, at)
     ways = Ways(Known(fabric, ports_by_address(lake, paths)))
-    ways.add(paths.sort("time").iter_rows(named=True))
-    found: dict[tuple[str, int, str], Path] = {}
-    for row in paths.filter(direction="forward").iter_rows(named=True):
-        path = ways.path(flow_of(row), "forward", at, at)
-        if path is not None:
-            found[row["source_address"], row["source_port"], row["target_address"]] = path
-    return found
+    ways.add(paths)
+    flows = paths.filter(direction="forward").unique(["site", "source_address", "source_port", "target_address"])
+    links = ways.of(flows, "forward", Span(at, at)).to_list()
+    names = flows.select("source_address", "source_port", "target_address").rows()
+    return {flow: tuple(path) for flow, path in zip(names, links, strict=True) if path is not None}

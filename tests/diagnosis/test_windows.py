@@ -5,18 +5,21 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any, Final
 
+import polars as pl
 import pytest
 
 from diagnosis.fabric import Fabric
 from diagnosis.localizers.glrt import Glrt
 from diagnosis.observations import Evidence
-from diagnosis.probes import Cause, Known, ProbeFinding, Ways
+from diagnosis.probes import Cause, Known, ProbeFinding
 from diagnosis.tracking import Tracker
-from diagnosis.windows import Judged, Span, judge, located
+from diagnosis.ways import Span, Ways
+from diagnosis.windows import Judged, judge, located
+from ingest.schema import PROBE_PATHS, PROBES
 
 Row = dict[str, Any]
 START: Final = datetime(2026, 3, 1, tzinfo=UTC)
-SPAN: Final = Span.of(START, 20.0)
+SPAN: Final = Span(START, START + timedelta(seconds=20))
 HOSTS: Final = ("h0", "h1", "h2", "h3")
 PORTS: Final = (50_000, 50_001, 50_002, 50_003)
 CABLES: Final = tuple(
@@ -89,7 +92,8 @@ def _trace(ways: Ways, spine_of: Callable[[int], int], at: datetime) -> None:
         for port in PORTS:
             same = _flow(source, target, port) | {"time": at, "reached": True}
             there, back = (_hops(*ends, spine_of(port)) for ends in ((source, target), (target, source)))
-            ways.add([same | {"direction": "forward", "hops": there}, same | {"direction": "reverse", "hops": back}])
+            found = [same | {"direction": "forward", "hops": there}, same | {"direction": "reverse", "hops": back}]
+            ways.add(pl.DataFrame(PROBE_PATHS.of(found)))
 
 
 def _dead(rows: list[Row], where: Callable[[Row], bool], **also: object) -> None:
@@ -99,7 +103,7 @@ def _dead(rows: list[Row], where: Callable[[Row], bool], **also: object) -> None
 
 
 def _of(rows: list[Row], ways: Ways | None = None) -> tuple[list[ProbeFinding], list[ProbeFinding]]:
-    judged: Judged = judge(rows, ways or _ways(), SPAN)
+    judged: Judged = judge(pl.DataFrame(PROBES.of(rows)), ways or _ways(), SPAN)
     return judged.findings, located([judged], Glrt(), KNOWN, Evidence())
 
 
@@ -239,6 +243,55 @@ class TestTheFabricsPart:
         assert [Cause.CONGESTION] == [each.cause for each in findings]
         assert "spine0" in findings[0].subject
         assert [] == links
+
+    def test_flows_that_a_queue_drops_whole_do_not_speak_against_it(self, rows: list[Row]) -> None:
+        """Most of what crosses spine0 is dropped and half of the flows tell no time; what came back waited."""
+        for row in rows:
+            if row["kind"] == "inter_tor" and row["source_port"] % 2 == 0:
+                dropped = row["source_port"] == PORTS[0]
+                times = dict.fromkeys(("rtt_p50_ns", "rtt_p99_ns"), None if dropped else 700_000_000)
+                row.update(times, lost=200 if dropped else 180, forward_lost=200 if dropped else 180)
+        findings, links = _of(rows)
+
+        assert [Cause.CONGESTION] == [each.cause for each in findings]
+        assert [] == links
+
+    @pytest.mark.parametrize("late_ns", [30_000, 700_000_000], ids=["none late", "one late"])
+    def test_a_link_that_loses_nearly_all_is_no_queue(self, rows: list[Row], late_ns: int) -> None:
+        """What comes back came in time, but for a flow that something else delayed."""
+        for row in rows:
+            if row["kind"] == "inter_tor" and row["source_port"] % 2:
+                name = "forward_lost" if row["source_device"] in ("h0", "h1") else "reverse_lost"
+                row.update({"lost": 190, name: 190})
+        next(row for row in rows if row["lost"]).update(rtt_p50_ns=late_ns, rtt_p99_ns=late_ns)
+        findings, links = _of(rows)
+
+        assert [] == findings
+        assert ["leaf0:u1 → spine1:d0 or spine1:d1 → leaf1:u1"] == [each.subject for each in links]
+
+    def test_a_black_hole_that_begins_within_the_window_is_one(self, rows: list[Row]) -> None:
+        """Its flows lost three in four, those beside them nothing."""
+        for row in rows:
+            ends = {row["source_device"], row["target_device"]}
+            if row["source_port"] == PORTS[2] and ends & {"h2", "h3"}:
+                row.update(lost=150, forward_lost=150)
+        findings, links = _of(rows)
+
+        assert [(Cause.BLACK_HOLE, "leaf1")] == [(each.cause, each.subject) for each in findings]
+        assert [] == links
+
+    def test_flows_over_two_lossy_links_are_no_black_hole(self, rows: list[Row]) -> None:
+        """Each takes two in five, as of the flows that cross one of them alone: together most of what crosses both."""
+        for row in rows:
+            there = (row["source_device"] == "h0") + (row["target_device"] == "h3")
+            back = (row["target_device"] == "h0") + (row["source_device"] == "h3")
+            forward = round(200 * (1.0 - 0.6**there))
+            reverse = round((200 - forward) * (1.0 - 0.6**back))
+            row.update(forward_lost=forward, reverse_lost=reverse, lost=forward + reverse)
+        findings, links = _of(rows)
+
+        assert [] == findings
+        assert {"h0:eth0 → leaf0:d0", "leaf1:d3 → h3:eth0"} == {each.subject for each in links}
 
 
 class TestHysteresis:

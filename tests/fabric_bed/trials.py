@@ -6,16 +6,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
+import polars as pl
 from fabric_bed.hosts import Agents
 
 from diagnosis.fabric import Fabric as Graph
 from diagnosis.localizers.glrt import Glrt
 from diagnosis.observations import Evidence
-from diagnosis.probes import Cause, Known, Limits, ProbeFinding, Ways
-from diagnosis.windows import Judged, Span, judge, located
+from diagnosis.probes import Cause, Known, Limits, ProbeFinding
+from diagnosis.ways import Span, Ways
+from diagnosis.windows import Judged, judge, located
+from ingest.schema import PROBE_PATHS, PROBES, Table
 
 __all__ = ["SCENARIOS", "Bench", "Outcome"]
 
@@ -62,10 +65,10 @@ class Bench:
     def judged(self, start: float) -> Judged:
         """Wait until a window is closed, and judge it."""
         self.agents.wait(start)
-        self.ways.add({"site": "default"} | path for path in self.agents.new_paths())
-        rows = [{"site": "default"} | row for row in self.agents.rows(start)]
-        span = Span.of(datetime.fromtimestamp(start, UTC), self.agents.rates.window_s)
-        return judge(rows, self.ways, span, LIMITS)
+        self.ways.add(_frame(PROBE_PATHS, self.agents.new_paths()))
+        begin = datetime.fromtimestamp(start, UTC)
+        span = Span(begin, begin + timedelta(seconds=self.agents.rates.window_s))
+        return judge(_frame(PROBES, self.agents.rows(start)), self.ways, span, LIMITS)
 
     def windows(self, count: int, start: float | None = None) -> list[Judged]:
         """Some windows in a row, from the next one or a given one."""
@@ -119,6 +122,12 @@ class Bench:
             self.agents.ready()
         else:
             self.judged(self.agents.window())
+
+
+def _frame(table: Table, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Rows as the lake would give them."""
+    told = [{**row, "site": "default", "time": datetime.fromisoformat(row["time"])} for row in rows]
+    return pl.DataFrame(table.of(told))
 
 
 def _until(at: float) -> None:
