@@ -39,7 +39,7 @@ class AllClear:
         innocent: nothing was found, and whatever matters would have been.
         least_loss: the least loss that would have been found at each of the links; of the worst seen one.
         unseen: links at which a loss that matters could have passed unseen.
-        suspected: links that are rather lossy than not.
+        suspected: links that a fault may be at.
         more_windows: windows like these that would still be needed; None where no number of them is enough, since
             nothing crosses a link.
     """

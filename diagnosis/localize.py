@@ -65,7 +65,8 @@ class Localization:
 
     Attributes:
         findings: the strongest first.
-        suspected: links that are more likely lossy than not, whether they lose enough to be a finding or not.
+        suspected: links that a fault may be at, however unlikely it is there rather than at its finding's first link,
+            and whether it loses enough to be a finding or not. No other link is suspected.
         least_loss: of each directed link the least loss that would have been found (its power); 1 where none would.
             None where the localiser does not know its power.
     """

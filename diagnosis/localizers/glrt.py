@@ -6,7 +6,7 @@ incidence differs. The optic's risk and the port's own counters add to the log-o
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from diagnosis.localizers.power import least_loss
 from diagnosis.localizers.profile import Lossy
 from diagnosis.observations import Evidence, Floats, Observations
 
-__all__ = ["Glrt"]
+__all__ = ["Glrt", "distinct"]
 
 _ROUNDS: Final = 100
 _PASSES: Final = 4
@@ -29,6 +29,8 @@ _HEAVY: Final = 0.01
 _OWN_GAIN: Final = 3.0
 """A link needs as much from the probes alone: no prior makes a finding by itself."""
 _TIED: Final = 1e-6
+_CLEARED: Final = 1e-3
+"""A link is cleared of a fault which is at it with no more than this probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Glrt:
         """Findings with their shares, and the least loss that would have been one."""
         odds = log_odds(also or Evidence(), seen.links, self.base_rate)
         lossy = Lossy.of(seen, seen.sent)
-        crossed = int(np.count_nonzero(lossy.total))
+        crossed = distinct(seen)
         fit = self._search(lossy, odds.offset, crossed)
         heavy = fit.rate.max(initial=0.0) > _HEAVY
         fit = fit.of_losses() if heavy else fit
@@ -61,16 +63,18 @@ class Glrt:
             fit = self._search(lossy, odds.offset, crossed, fit)
             if set(fit.links) == set(before.links):
                 break
-        found = [_finding(lossy, fit, place, odds) for place in range(fit.links.size)]
-        found.sort(key=lambda finding: -finding.gain)
+        blamed = [_blamed(lossy, fit, place, odds) for place in range(fit.links.size)]
+        found = sorted((each.finding for each in blamed), key=lambda finding: -finding.gain)
+        suspected = sorted({int(link) for each in blamed for link in each.possible})
         power = least_loss(seen, fit, lossy, self.threshold(crossed) - np.minimum(odds.offset, 0.0))
         findings = tuple(finding for finding in found if finding.loss >= self.least)
-        return Localization(findings, tuple(int(link) for link in fit.links), power)
+        return Localization(findings, tuple(suspected), power)
 
     def threshold(self, links: int, found: int = 1) -> float:
         """Log-likelihood ratio that a finding needs [Benjamini and Hochberg]; ``alarm_rate`` bounds two things.
 
         Where nothing is wrong, the chance of any finding; where much is wrong, the share of findings that are false.
+        Links count that probes tell apart: what is one class (spray) is asked one question.
 
         >>> [round(Glrt().threshold(*count), 1) for count in ((512, 1), (512, 52), (100_000, 1))]
         [9.1, 5.4, 14.2]
@@ -113,6 +117,17 @@ class Glrt:
         return fit
 
 
+def distinct(seen: Observations) -> int:
+    """How many links the observations tell apart: links with equal columns are one, those that nothing crosses none.
+
+    >>> from diagnosis.fabric import incidence
+    >>> distinct(Observations(incidence([(0,), {1: 0.5, 2: 0.5}], 4), np.ones(2), np.zeros(2)))
+    2
+    """
+    columns = seen.paths.T @ np.random.default_rng(0).random(seen.sent.size)  # equal columns, equal sums
+    return int(np.unique(columns[columns > 0.0]).size)
+
+
 def _apart(lossy: Lossy, total: Floats, threshold: float) -> list[int]:
     """Links over the threshold that have no lossy observation in common, the strongest first."""
     taken = np.zeros(lossy.lost.size, dtype=bool)
@@ -135,7 +150,14 @@ def _own_gain(lossy: Lossy, fit: Fit, place: int) -> float:
     return float(np.sum(lossy.lost[rows] * -np.log1p(-more / fit.mean[rows])) - rate * lossy.total[link])
 
 
-def _finding(lossy: Lossy, fit: Fit, place: int, odds: Odds) -> Finding:
+class _Blamed(NamedTuple):
+    """A finding, and every link that it may be at, the unlikely ones too."""
+
+    finding: Finding
+    possible: NDArray[np.int32]
+
+
+def _blamed(lossy: Lossy, fit: Fit, place: int, odds: Odds) -> _Blamed:
     """The link of the fit and every other that explains its losses about as well."""
     link = fit.links[place]
     rows = lossy.rows(link)
@@ -148,13 +170,14 @@ def _finding(lossy: Lossy, fit: Fit, place: int, odds: Odds) -> Finding:
     named = _credible(shares)
     losses = max(float(profile.rate[named[0]] * lossy.total[rivals[named[0]]]), 1.0)
     odds_of_any = odds.base + float(logsumexp(weight)) - 0.5 * np.log(losses)
-    return Finding(
+    finding = Finding(
         tuple(int(rivals[at]) for at in named),
         tuple(float(shares[at] / shares[named].sum()) for at in named),
         float(-np.expm1(-fit.rate[place])),
         float(profile.gain[named[0]]),
         float(expit(odds_of_any)),
     )
+    return _Blamed(finding, rivals[shares > _CLEARED])
 
 
 def _credible(shares: Floats) -> NDArray[np.intp]:

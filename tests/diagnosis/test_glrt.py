@@ -1,12 +1,14 @@
 """The likelihood ratio finds lossy links, and says what it cannot tell apart."""
 
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from data_samples.fat_tree import FatTree
-from diagnosis.localizers.glrt import Glrt
+from diagnosis.fabric import Fabric, incidence
+from diagnosis.localizers.glrt import Glrt, distinct
 from diagnosis.localizers.power import least_found
 from diagnosis.observations import Evidence, Observations, PortErrors
 
@@ -80,6 +82,24 @@ class TestIdentifiability:
         (finding,) = Glrt().localize(_mirrored(20, 8), Evidence(ports=PortErrors(packets, errors))).findings
 
         assert (8,) == finding.links
+
+    def test_the_likelier_of_two_clears_not_the_other(self) -> None:
+        """A finding names the one with the risky optic; the other may still be it, and is suspected."""
+        prior = np.full(20, 0.001)
+        prior[9] = 0.02
+        told = Glrt().localize(_mirrored(20, 8), Evidence(prior=prior))
+
+        assert (9,) == told.findings[0].links
+        assert (8, 9) == told.suspected
+
+    def test_what_spray_cannot_tell_apart_is_one_question(self, tree: FatTree) -> None:
+        """Of each edge switch all links up, and all down; of each pod all links to the cores, and all from them."""
+        fabric = Fabric.of(tree.table())
+        edges = [("default", f"edge{edge // tree.half}-{edge % tree.half}") for edge in range(tree.edges)]
+        paths = incidence([fabric.spread(*pair) for pair in permutations(edges, 2)], fabric.links)
+        rows = paths.shape[0]
+
+        assert 2 * (tree.edges + tree.k) == distinct(Observations(paths, np.ones(rows), np.zeros(rows)))
 
     def test_counters_that_the_prior_has_read_are_not_counted_again(self) -> None:
         prior, packets, errors = np.full(20, 0.001), np.full(20, 1e6), np.zeros(20)
