@@ -1,10 +1,8 @@
 """Black holes: 5-tuples that die on links which carry others. No cable drops by 5-tuple: a switch's table does."""
 
 import numpy as np
-from scipy import sparse
 from scipy.stats import binom
 
-from diagnosis.observations import Floats
 from diagnosis.probes import Cause, Known, Limits, ProbeFinding, confidence
 from diagnosis.trips import Flags, Trips
 
@@ -32,26 +30,13 @@ def _holes(trips: Trips, limits: Limits) -> Flags:
     dead = (sent >= limits.least_sent) & (lost >= limits.mostly * sent)
     if not dead.any():
         return dead
-    others, gone = _of_others(trips, ~dead)
+    others, gone = trips.losses(~dead)
     some = trips.only(dead)
     known = some.across(np.ones(others.size)) > 0.0
     seen = some.across(others < limits.least_sent) == 0.0
     comes = np.exp(some.across(np.log1p(-(gone + 1.0) / (others + 2.0))))
     dead[dead] = known & seen & (binom.sf(lost[dead] - 1.0, sent[dead], 1.0 - comes) < limits.hole)
     return dead
-
-
-def _of_others(trips: Trips, others: Flags) -> tuple[Floats, Floats]:
-    """Packets of these rows that came to each link, and were lost on the ways across it."""
-    sent, lost = trips.numbers("sent"), trips.numbers("lost")
-    forward, reverse = (trips.numbers(column) for column in ("forward_lost", "reverse_lost"))
-    forward, reverse = np.where(np.isnan(forward), lost, forward), np.where(np.isnan(reverse), lost, reverse)
-
-    def through(ways: sparse.csr_array, packets: Floats) -> Floats:
-        return np.asarray(ways.T @ (packets * others), dtype=np.float64)
-
-    came = through(trips.there, sent) + through(trips.back, sent - forward)
-    return came, through(trips.there, forward) + through(trips.back, reverse)
 
 
 def _devices(links: np.ndarray[tuple[int], np.dtype[np.int32]], known: Known) -> set[str]:

@@ -4,6 +4,7 @@ A damaged link loses packets and delays none; before a queue that overflows, all
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from diagnosis.probes import Cause, Known, Limits, ProbeFinding, confidence
 from diagnosis.trips import Flags, Trips
@@ -12,6 +13,9 @@ __all__ = ["congested"]
 
 _MOST = 0.8
 _SEVERAL = 2
+_LOST = 10
+_AS_MANY = 4
+"""One direction loses so many times what the other does."""
 
 
 def congested(trips: Trips, known: Known, limits: Limits) -> tuple[list[ProbeFinding], Trips]:
@@ -24,12 +28,20 @@ def congested(trips: Trips, known: Known, limits: Limits) -> tuple[list[ProbeFin
     slow, named = _queues(trips, over)
     if not named.any():
         return [], trips
-    links = tuple(int(link) for link in np.flatnonzero(named))
+    links = _overflowing(trips, np.flatnonzero(named))
     where = " or ".join(known.fabric.named(link) for link in links)
     detail = f"round trips over {where} take {over / 1e6:.1f} ms or more, elsewhere {usual / 1e6:.2f} ms"
     rows = trips.rows.filter(slow)
     found = ProbeFinding(Cause.CONGESTION, where, rows.height, confidence(rows), detail, links)
     return [found], trips.only(~slow & (trips.across(named) == 0.0))
+
+
+def _overflowing(trips: Trips, named: NDArray[np.intp]) -> tuple[int, ...]:
+    """Of a cable of which both directions are named the one that loses, where one alone does."""
+    _, gone = trips.losses(~np.isnan(trips.numbers("forward_lost")))
+    other = gone[named ^ 1]
+    spared = np.isin(named ^ 1, named) & (other >= _LOST) & (gone[named] * _AS_MANY <= other)
+    return tuple(int(link) for link in named[~spared])
 
 
 def _queues(trips: Trips, over: float) -> tuple[Flags, Flags]:

@@ -52,6 +52,17 @@ class Trips:
         each = links.astype(np.float64)
         return np.asarray(self.there @ each + self.back @ each, dtype=np.float64)
 
+    def losses(self, rows: Flags) -> tuple[Floats, Floats]:
+        """Packets of these rows that came to the ways across each link, and that were lost on them.
+
+        What is lost on a round trip counts for both its ways where the responder's count is not known.
+        """
+        sent, lost = self.numbers("sent"), self.numbers("lost")
+        forward, reverse = (self.numbers(column) for column in ("forward_lost", "reverse_lost"))
+        forward, reverse = np.where(np.isnan(forward), lost, forward), np.where(np.isnan(reverse), lost, reverse)
+        came = self.there.T @ (sent * rows) + self.back.T @ ((sent - forward) * rows)
+        return came, self.there.T @ (forward * rows) + self.back.T @ (reverse * rows)
+
     def numbers(self, column: str) -> Floats:
         """A column; NaN where it says nothing."""
         return self.rows[column].cast(pl.Float64).to_numpy()

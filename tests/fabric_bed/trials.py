@@ -203,7 +203,7 @@ def _queue(bench: Bench, start: float) -> Iterator[str]:
     _until(start - 0.1)
     fabric.sh(node, f"tc qdisc add dev {interface} root tbf rate 24kbit burst 1600 latency 200ms")
     try:
-        yield f"{node}:{interface}"
+        yield f"{node}:{interface} →"  # the port that sends, not the one that it sends to
     finally:
         fabric.sh(node, f"tc qdisc del dev {interface} root")
 
