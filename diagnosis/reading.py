@@ -22,7 +22,7 @@ from ingest.errors import DiagnosisError
 from ingest.lake import Lake
 from ingest.schema import PORT_SAMPLES, PROBES, SCORES
 
-__all__ = ["Question", "answered", "fabric_of", "links_of"]
+__all__ = ["Question", "answered", "closed_windows", "fabric_of", "links_of"]
 
 _LATE: Final = timedelta(minutes=15)
 """Windows are looked for so far back; older ones are no answer about now."""
@@ -63,7 +63,7 @@ def answered(lake: Lake, question: Question, at: datetime, fabric: Fabric | None
     """
     fabric = fabric_of(lake, at) if fabric is None else fabric
     links = links_of(fabric, question)
-    rows = _rows(lake, at, question.windows)
+    rows = closed_windows(lake, at, question.windows)
     noticed, seen, by_way = _windows(lake, fabric, rows, at)
     risk = _risks(lake, fabric, at)
     ports = _port_errors(lake, fabric, links, at)
@@ -107,7 +107,7 @@ def links_of(fabric: Fabric, question: Question) -> frozenset[int]:
     return frozenset(found | fabric.between(question.nodes))
 
 
-def _rows(lake: Lake, at: datetime, windows: int) -> pl.DataFrame:
+def closed_windows(lake: Lake, at: datetime, windows: int) -> pl.DataFrame:
     """Probes of the newest windows that were closed by then; counts that contradict each other are none."""
     rows = lake.latest(PROBES, since=at - _LATE * max(1, windows // 15), until=at).collect()
     ends = pl.col("time") + pl.duration(seconds=pl.col("window_s"))

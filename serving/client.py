@@ -36,6 +36,7 @@ from serving.wire.pinglists import Pinglist
 from serving.wire.probes import ProbeRequest, ProbesTaken
 from serving.wire.samples import SampleRequest, SamplesTaken
 from serving.wire.scores import ScoreAnswer, ScoreRequest
+from serving.wire.sla import SlaAnswer
 from serving.wire.storms import Storms
 from serving.wire.transceivers import Transceiver, TransceiverSeries
 from serving.wire.verdicts import VerdictAnswer
@@ -221,6 +222,10 @@ class Client:
     def verdict(self, **asked: str | float | list[str]) -> VerdictAnswer:
         """Whether the network is to blame for a link or a job; `asked` as `VerdictQuery` has it."""
         return self._get(VerdictAnswer, "/v1/verdict", asked)
+
+    def sla(self, **asked: str | int) -> SlaAnswer:
+        """Loss, round trips and processing by tier; `asked` as `SlaQuery` has it."""
+        return self._get(SlaAnswer, "/v1/sla", asked)
 
     def version(self) -> Version:
         """What answers there."""

@@ -18,11 +18,17 @@ def diagnose(  # noqa: PLR0913, PLR0917 - options of the command line
     slowdown: Annotated[
         float | None, typer.Option(help="Share by which the job is slower than it should be, such as 0.1.")
     ] = None,
+    sla: Annotated[
+        bool, typer.Option("--sla", help="Loss, round trips and processing by ToR, pod and fleet, instead.")
+    ] = False,
     at: Time = None,
     json: Json = False,
 ) -> None:
     """Is it the network, a host, congestion, or is the network innocent? Of a link, or of a job's nodes."""
     from serving.cli import diagnose as command
 
+    if sla:
+        command.tell_sla(site, windows, at, as_json=json)
+        return
     asked = {"link": link, "job": job, "node": node or [], "site": site, "windows": windows, "slowdown": slowdown}
     command.run(asked, at, as_json=json)

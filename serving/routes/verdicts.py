@@ -1,4 +1,4 @@
-"""Verdicts: is it the network, a host, congestion, or is the network innocent?"""
+"""Verdicts: is it the network, a host, congestion, or is the network innocent? And what the network gave."""
 
 import asyncio
 from typing import Annotated, Final
@@ -7,8 +7,9 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.concurrency import run_in_threadpool
 
 from serving.deps import ServicesDep, once, reader
-from serving.verdicts import answer
+from serving.verdicts import answer, sla_answer
 from serving.wire.problems import problem_responses
+from serving.wire.sla import SlaAnswer, SlaQuery
 from serving.wire.verdicts import VerdictAnswer, VerdictQuery
 
 __all__ = ["router"]
@@ -26,3 +27,14 @@ async def get_verdict(query: Annotated[VerdictQuery, Query()], services: Service
     """The verdict on a link or a job, with its evidence, its power, and the layers that say nothing."""
     async with _AT_ONCE:
         return await run_in_threadpool(answer, services.lake, query.question(), services.clock(), query.job)
+
+
+@router.get(
+    "/v1/sla",
+    dependencies=[Depends(reader), once()],
+    responses=problem_responses(401, 422, 429, 503),
+)
+async def get_sla(query: Annotated[SlaQuery, Query()], services: ServicesDep) -> SlaAnswer:
+    """Loss, round trips and processing of the newest closed windows, by ToR, pod and fleet, and what the map shows."""
+    async with _AT_ONCE:
+        return await run_in_threadpool(sla_answer, services.lake, query, services.clock())

@@ -163,6 +163,7 @@ def test_the_client_knows_every_path_of_the_contract(settings: Settings) -> None
         client.decisions,
         client.storms,
         lambda: client.verdict(link="a/b"),
+        client.sla,
         client.models,
         client.comparison,
         lambda: client.push(SampleRequest.model_validate(SAMPLES)),
