@@ -47,11 +47,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A column of one lane; of the module where `lane` is None."""
+    """A column of one lane; of the module where `lane` is None, or of one port of its breakout."""
 
     column: str
     lane: int | None
     points: tuple[Point, ...]
+    sub_interface: str | None = None
 
 
 def read_series(
@@ -82,7 +83,7 @@ def _of_table(
 ) -> list[Series]:
     site, device, interface = port
     of_lanes = table is LANE_SAMPLES
-    key = ["lane"] if of_lanes else []
+    key = ["lane" if of_lanes else "sub_interface"]
     rows = lake.scan(table, since=span[0], until=span[1], devices=[(site, device)])
     rows = rows.filter(pl.col("interface") == interface).select(*key, "time", "received_at", *columns)
     rows = rows.sort("received_at").unique([*key, "time"], keep="last")
@@ -93,8 +94,8 @@ def _of_table(
     spans = long.group_by("column", *key, "step").agg(
         low=value.min(), high=value.max(), mean=value.mean(), readings=pl.len()
     )
-    series: dict[tuple[str, int | None], list[Point]] = {}
+    series: dict[tuple[str, int | None, str | None], list[Point]] = {}
     for row in spans.sort("column", *key, "step").collect().iter_rows(named=True):
         point = Point(span[0] + row["step"] * width, row["low"], row["high"], row["mean"], row["readings"])
-        series.setdefault((row["column"], row["lane"] if of_lanes else None), []).append(point)
-    return [Series(column, lane, tuple(points)) for (column, lane), points in series.items()]
+        series.setdefault((row["column"], row.get("lane"), row.get("sub_interface")), []).append(point)
+    return [Series(column, lane, tuple(points), part) for (column, lane, part), points in series.items()]

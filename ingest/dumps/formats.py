@@ -102,8 +102,7 @@ def detect(dump: Dump) -> Found:
         keys = ", ".join(sorted(map(str, first.value))[:5]) if first and isinstance(first.value, dict) else "no object"
         msg = f"{dump.name}:{first.line if first else 1}: JSON of none of the formats that are known (it has {keys})"
         raise ExportError(msg)
-    sonic = [document for document, known in found if known is sonic_db.JSON]
-    if sonic:
+    if any(known is sonic_db.JSON for _, known in found):
         found = [pair for pair in found if pair[1] is not sonic_db.JSON]
-        found.append((sonic_db.together(sonic), sonic_db.JSON))
+        found.append((sonic_db.together(dump.documents()), sonic_db.JSON))
     return Found(dump, None, found)

@@ -151,7 +151,10 @@ def _spans(ports: Sequence[int]) -> Iterable[tuple[int, int, int]]:
 def _add(
     judged: Judged, reading: Reading, lanes: Sequence[int], values: Floats, wrong: np.ndarray[Any, Any], said: Floats
 ) -> None:
-    """One reading's rows; a lane of which nothing is known has none, and neither has such a port."""
+    """One reading's rows; a lane of which nothing is known has none, and neither has such a port.
+
+    What a breakout's port counts is in a row under its own name: cages with several have several counters.
+    """
     head = {
         "time": reading.time,
         "received_at": reading.time,
@@ -172,7 +175,14 @@ def _add(
     if told or reading.states or reading.counters or reading.fec_bins:
         bins = {"fec_bins": reading.fec_bins, "sub_interface": reading.sub_interface}
         quality = _glitch(wrong[0], (*_OF_PORT, "pre_fec_ber"))
-        judged.ports.append(head | told | reading.states | reading.counters | bins | {"quality": quality | doubts})
+        port = reading.states | reading.counters | bins | {"quality": quality | doubts}
+        if reading.sub_interface in (None, reading.interface):
+            judged.ports.append(head | told | port)
+            return
+        of_port = {name: told.pop(name) for name in ("pre_fec_ber",) if name in told}
+        if told:
+            judged.ports.append(head | told | {"quality": quality | doubts})
+        judged.ports.append(head | port | of_port | {"interface": reading.sub_interface, "serial": None})
 
 
 def _told(values: Floats, names: Iterable[str]) -> dict[str, float]:

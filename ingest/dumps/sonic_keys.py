@@ -50,9 +50,9 @@ _VALUES: Final[Mapping[str, Quantity]] = {
     "FEC_PRE_BER": "pre_fec_ber",
 }
 _BY_LANE: Final[tuple[tuple[re.Pattern[str], Quantity], ...]] = (
-    (re.compile(r"rx(\d{1,2})power"), "rx_power_dbm"),
-    (re.compile(r"tx(\d{1,2})power"), "tx_power_dbm"),
-    (re.compile(r"tx(\d{1,2})bias"), "tx_bias_ma"),
+    (re.compile(r"rx(\d{1,2})_?power|rx_?power_?(\d{1,2})", re.IGNORECASE), "rx_power_dbm"),
+    (re.compile(r"tx(\d{1,2})_?power|tx_?power_?(\d{1,2})", re.IGNORECASE), "tx_power_dbm"),
+    (re.compile(r"tx(\d{1,2})_?bias|tx_?bias_?(\d{1,2})", re.IGNORECASE), "tx_bias_ma"),
     (re.compile(r"prefec_ber_curr(?:ent)?_media_input(\d{1,2})"), "pre_fec_ber"),
     (re.compile(r"esnr_media_input(\d{1,2})"), "snr_db"),
     (re.compile(r"laser_temperature_media(\d{1,2})"), "laser_temperature_c"),
@@ -133,8 +133,9 @@ def _of_lane(reading: Reading, key: str, value: object) -> bool:
     """Take a value or flag of one lane; whether it was one."""
     for pattern, quantity in _BY_LANE:
         if found := pattern.fullmatch(key):
-            if 1 <= int(found[1]) <= MOST_LANES:
-                reading.put(quantity, _number(value, power=quantity.endswith("dbm")), int(found[1]))
+            lane = int(next(filter(None, found.groups())))
+            if 1 <= lane <= MOST_LANES:
+                reading.put(quantity, _number(value, power=quantity.endswith("dbm")), lane)
             return True
     for pattern, column in _FLAGS:
         if pattern.fullmatch(key):

@@ -19,6 +19,8 @@ _DETECTED: Final = re.compile(r"(\S+?)\s*:\s*SFP EEPROM (detected|not detected)\
 _PORT: Final = re.compile(r"(Ethernet\S*?|\S*Eth\S*?\d\S*?)\s*:\s*(Transceiver .*)?")
 _KEYS: Final = {
     "vendor sn": "serial",
+    "vendor serial number": "serial",
+    "vendor part number": "model",
     "vendor name": "manufacturer",
     "vendor pn": "model",
     "active firmware": "active_firmware",
@@ -37,13 +39,15 @@ _FLAGS: Final = (
 _BER: Final = re.compile(r"Pre-FEC BER\s+N/A\s+\S+\s+(\S+)\s")
 _LONGEST: Final = 200  # characters of a line that names a port
 _STATUS: Final = "flag on media lane"
+_MONITOR: Final = re.compile(r"\s+(?:ChannelMonitorValues|ModuleMonitorValues|MonitorData|RX\d?Power|Vendor SN)\s*:.*")
+_TITLE: Final = re.compile(r"(Ethernet\d\S*?)\s*:\s+\D{3,60}", re.ASCII)
 
 
 def _begins(line: str) -> re.Match[str] | None:
     """The line with which a port begins."""
     if len(line) > _LONGEST:
         return None
-    return _DETECTED.fullmatch(line.strip()) or _PORT.fullmatch(line.rstrip())
+    return _DETECTED.fullmatch(line.strip()) or _PORT.fullmatch(line.rstrip()) or _TITLE.fullmatch(line.rstrip())
 
 
 def _knows(head: str) -> bool:
@@ -51,7 +55,10 @@ def _knows(head: str) -> bool:
     if any("SFP EEPROM" in line and _begins(line) for line in lines):
         return True
     ports = any(_begins(line) for line in lines)
-    return ports and any(_STATUS in line.lower() or _BER.search(f"{line[:_LONGEST]} ") for line in lines)
+    return ports and any(
+        _STATUS in line.lower() or _MONITOR.fullmatch(line[:_LONGEST]) or _BER.search(f"{line[:_LONGEST]} ")
+        for line in lines
+    )
 
 
 def _read(dump: Dump) -> Iterator[Reading]:

@@ -58,9 +58,9 @@ def against(time: datetime, now: datetime) -> str | None:
 def judged(asked: SampleRequest, now: datetime) -> Batch:
     """Rows of a request, and what of it no row can have."""
     refused: list[RefusedSample] = []
-    taken: dict[tuple[str, datetime], Reading] = {}
+    taken: dict[tuple[str, str | None, datetime], Reading] = {}
     for each in asked.readings:
-        key = (each.interface, each.time)
+        key = (each.interface, each.sub_interface, each.time)
         reason = against(each.time, now) or ("the same port and time are given twice" if key in taken else None)
         if reason:
             refused.append(RefusedSample(interface=each.interface, time=each.time, column=None, reason=reason))

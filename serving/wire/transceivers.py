@@ -107,6 +107,9 @@ class _Series(Said):
 
     column: str
     lane: Annotated[int | None, Field(description="From 1; 0 where one reading is of all; null for the module's own.")]
+    sub_interface: Annotated[
+        str | None, Field(description="Port of a breakout that this is of, where rows say so.")
+    ] = None
     points: list[SeriesPoint]
 
 
@@ -124,7 +127,13 @@ class TransceiverSeries(Said):
     def of(cls, port: tuple[str, str, str], span: tuple[datetime, datetime], found: Sequence[Series]) -> Self:
         """As it was read; what is no finite number is null."""
         series = [
-            _Series(column=one.column, lane=one.lane, points=[_point(point) for point in one.points]) for one in found
+            _Series(
+                column=one.column,
+                lane=one.lane,
+                sub_interface=one.sub_interface,
+                points=[_point(point) for point in one.points],
+            )
+            for one in found
         ]
         site, device, interface = port
         return cls(site=site, device=device, interface=interface, begin=span[0], end=span[1], series=series)

@@ -105,6 +105,22 @@ class TestSeries:
             assert 7 * 1440 - 1 == sum(p["readings"] for p in points)
             assert sorted(p["time"] for p in points) == [p["time"] for p in points]
 
+    def test_ports_of_one_cage_are_series_of_their_own(self, client: TestClient, lake: Lake, now: datetime) -> None:
+        """Two counters in one series would be one that jumps up and down."""
+        port = {"site": "default", "device": "leaf01", "interface": "Ethernet1/1", "quality": 0, "source": "file"}
+        rows = [
+            {**port, "time": at, "received_at": at, "sub_interface": part, "link_flaps": flaps}
+            for at in (now - timedelta(minutes=k) for k in range(1, 5))
+            for part, flaps in (("Ethernet1/1", 3), ("Ethernet1/2", 900))
+        ]
+        lake.append(PORT_SAMPLES, PORT_SAMPLES.of(rows))
+
+        answer = client.get(SERIES, params={"columns": "link_flaps", "points": 100}).json()
+
+        assert [("Ethernet1/1", {3.0}), ("Ethernet1/2", {900.0})] == [
+            (series["sub_interface"], {point["mean"] for point in series["points"]}) for series in answer["series"]
+        ]
+
     def test_a_span_has_what_was_read_in_it(self, client: TestClient, readings: None) -> None:
         span: dict[str, Any] = {"from": "2026-11-29T11:00:00Z", "to": "2026-11-29T11:10:00Z", "points": 2000}
         answer = client.get(SERIES, params=span | {"columns": ["temperature_c", "rx_power_dbm"]}).json()

@@ -57,6 +57,24 @@ def _post(client: TestClient, authorized: dict[str, str], now: datetime) -> Post
 
 
 class TestKept:
+    def test_ports_of_one_cage_count_for_themselves(self, post: Post, lake: Lake, now: datetime) -> None:
+        """The module is the cage's; what a breakout's port counts lies under its own name."""
+        parts = [
+            reading(now, "swp1", sub_interface=f"swp1s{n}", crc_errors=n, pre_fec_ber=n / 1e9, module={"serial": "SN1"})
+            for n in (1, 2)
+        ]
+
+        answer = post(*parts)
+
+        assert 0 == answer.json()["refused_count"], answer.text
+        rows = lake.latest(PORT_SAMPLES).sort("interface").collect().to_dicts()
+        assert [("swp1", None, 45.0), ("swp1s1", 1, None), ("swp1s2", 2, None)] == [
+            (row["interface"], row["crc_errors"], row["temperature_c"]) for row in rows
+        ]
+        assert ["SN1", None, None] == [row["serial"] for row in rows]
+        assert ["swp1"] == lake.latest(MODULES).collect()["interface"].to_list()
+        assert {"swp1"} == set(lake.latest(LANE_SAMPLES).collect()["interface"])
+
     def test_readings_events_and_modules_are_in_the_lake_when_it_is_answered(
         self, post: Post, lake: Lake, now: datetime
     ) -> None:

@@ -246,7 +246,7 @@ def test_recorded_counters_keep_their_bins(take: Take, rows: Rows) -> None:
 
 def test_readings_under_names_that_are_not_known_are_told(take: Take, rows: Rows, tmp_path: Path) -> None:
     """Another release's names would be a module without light, which nobody would miss."""
-    told = {"TRANSCEIVER_DOM_SENSOR|Ethernet0": {"rxpower1": "-1.5", "last_update_time": "now"}}
+    told = {"TRANSCEIVER_DOM_SENSOR|Ethernet0": {"rxlevel1": "-1.5", "last_update_time": "now"}}
     aside = {"TRANSCEIVER_DOM_SENSOR|Ethernet4": {"rx1power": "N/A", "last_update_time": "now"}}
     (dump := tmp_path / "STATE_DB.json").write_text(json.dumps(told | aside))
 
@@ -277,3 +277,126 @@ def test_a_cmis_module_as_it_is_printed_says_firmware_and_media(read: Read) -> N
         reading.module[name] for name in ("firmware", "media", "form_factor")
     )
     assert {(1, "rx_power_dbm"): -1.7} == reading.values
+
+
+@pytest.mark.parametrize("shape", ["a document each", "below names of namespaces", "below names of databases"])
+def test_asics_that_number_their_ports_alike_keep_their_counters_apart(
+    take: Take, rows: Rows, tmp_path: Path, shape: str
+) -> None:
+    """Each ASIC's COUNTERS_DB begins its oids anew."""
+
+    def counters(port: str, packets: int) -> dict[str, Any]:
+        return {
+            "COUNTERS_PORT_NAME_MAP": {"type": "hash", "value": {port: "oid:0x1000000000001"}},
+            "COUNTERS:oid:0x1000000000001": {"value": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": str(packets)}, "type": "hash"},
+            "RATES:oid:0x1000000000001": {"value": {"FEC_PRE_BER": f"{packets}e-9"}, "type": "hash"},
+        }
+
+    asics = counters("Ethernet0", 7), counters("Ethernet256", 9)
+    text = {
+        "a document each": "\n".join(map(json.dumps, asics)),
+        "below names of namespaces": json.dumps(dict(zip(("asic0", "asic1"), asics, strict=True))),
+        "below names of databases": json.dumps({f"asic{n}": {"COUNTERS_DB": each} for n, each in enumerate(asics)}),
+    }
+    (dump := tmp_path / "COUNTERS_DB.json").write_text(text[shape])
+
+    take(dump, given=Given(device="leaf07", at=AT))
+
+    ports = rows(PORT_SAMPLES)
+    assert [("Ethernet0", 7), ("Ethernet256", 9)] == [(row["interface"], row["in_packets"]) for row in ports]
+    assert pytest.approx([7e-9, 9e-9]) == [row["pre_fec_ber"] for row in ports]
+
+
+def test_a_list_of_keys_and_a_database_of_configuration_are_read(take: Take, rows: Rows, tmp_path: Path) -> None:
+    """The hostname may stand in a document of its own, which tells of no transceiver."""
+    listed = [
+        {"key": "TRANSCEIVER_INFO|Ethernet0", "type": "hash", "value": {"serial": "S0"}},
+        {"key": "TRANSCEIVER_DOM_SENSOR|Ethernet0", "type": "hash", "value": {"rx1power": "-1.5"}},
+    ]
+    configured = {"DEVICE_METADATA|localhost": {"hostname": "leaf77"}, "PORT|Ethernet0": {"speed": "100000"}}
+    (dump := tmp_path / "dump.json").write_text(f"{json.dumps(listed)}\n{json.dumps(configured)}\n")
+
+    take(dump, given=UNNAMED)
+
+    (lane,), (module,) = rows(LANE_SAMPLES), rows(MODULES)
+    assert ("leaf77", "S0", 100.0) == (lane["device"], module["serial"], module["speed_gbps"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"rx1power": "-0.5dBm", "tx1power": "N/A", "tx1bias": "6.75mA"}, (-0.5, None, 6.75), id="201911"),
+        pytest.param({"rx1power": "-inf", "tx1power": "-infdBm", "tx1bias": "0.0"}, (-40.0, -40.0, 0.0), id="no light"),
+        pytest.param({"rx1_power": "-2", "tx1_power": "1", "tx1_bias": "61"}, (-2.0, 1.0, 61.0), id="underscores"),
+        pytest.param({"rx_power_1": "-2", "tx_power_1": "1", "tx_bias_1": "61"}, (-2.0, 1.0, 61.0), id="lane behind"),
+        pytest.param({"RX1Power": "-2", "TX1Power": "inf", "TX1Bias": "-inf"}, (-2.0, None, None), id="capitals"),
+    ],
+)
+def test_lanes_of_every_release_are_lanes(
+    take: Take, rows: Rows, tmp_path: Path, fields: dict[str, str], expected: tuple[float | None, ...]
+) -> None:
+    """Units, N/A, infinities and spellings from 201911 to 202405; the voltage of 201911 had its unit, too."""
+    dump = {
+        "TRANSCEIVER_INFO|Ethernet8": {"type": "QSFP28 or later", "serialnum": "S8", "manufacturename": "ACME"},
+        "TRANSCEIVER_DOM_SENSOR|Ethernet8": {"temperature": "45.3C", "voltage": "3.2974Volts", **fields},
+        "PORT_TABLE|Ethernet8": {"netdev_oper_status": "up"},
+    }
+    (file := tmp_path / "STATE_DB.json").write_text(json.dumps(dump))
+
+    take(file, given=Given(device="leaf07", at=AT))
+
+    (lane,), (port,), (module,) = rows(LANE_SAMPLES), rows(PORT_SAMPLES), rows(MODULES)
+    names = ("rx_power_dbm", "tx_power_dbm", "tx_bias_ma")
+    assert expected == tuple(pytest.approx(lane[name]) if name in lane else None for name in names)
+    assert (pytest.approx(45.3), pytest.approx(3.2974)) == (port["temperature_c"], port["voltage_v"])
+    assert ("S8", "ACME", "QSFP28") == (module["serial"], module["vendor"], module["form_factor"])
+
+
+def test_eight_lanes_of_cmis_with_all_their_tables(take: Take, rows: Rows, tmp_path: Path) -> None:
+    """An 800G module of 202405: DOM, VDM, flags, status, limits; unlit and unknown lanes beside lit ones."""
+    dom = {f"tx{n}power": str(1 + n / 10) for n in range(1, 9)} | {f"tx{n}bias": "75.5" for n in range(1, 9)}
+    dom |= {f"rx{n}power": str(-n) for n in range(1, 7)} | {"rx7power": "-inf", "rx8power": "N/A"}
+    vdm = {f"prefec_ber_curr_media_input{n}": f"{n}e-7" for n in range(1, 9)}
+    vdm |= {f"esnr_media_input{n}": str(20 + n) for n in range(1, 9)} | {"laser_temperature_media1": "44.5"}
+    flags = {f"rx{n}los": str(n == 7) for n in range(1, 9)} | {f"tx{n}fault": "N/A" for n in range(1, 9)}
+    dump = {
+        "TRANSCEIVER_INFO|Ethernet0": {"type": "OSFP 8X Pluggable Transceiver", "serial": "S0", "cmis_rev": "5.0"},
+        "TRANSCEIVER_DOM_SENSOR|Ethernet0": {**dom, "temperature": "45.3", "voltage": "3.3"},
+        "TRANSCEIVER_VDM_REAL_VALUE|Ethernet0": vdm,
+        "TRANSCEIVER_STATUS_FLAG|Ethernet0": flags,
+        "TRANSCEIVER_STATUS|Ethernet0": {"cmis_state": "READY", "module_state": "ModuleReady"},
+        "TRANSCEIVER_DOM_FLAG|Ethernet0": {"rx7powerLAlarm": "True"},
+        "TRANSCEIVER_VDM_HALARM_FLAG|Ethernet0": {"prefec_ber_curr_media_input1": "False"},
+        "TRANSCEIVER_DOM_THRESHOLD|Ethernet0": {"rxpowerlowalarm": "-13.5", "rxpowerlowwarning": "N/A"},
+    }
+    (file := tmp_path / "STATE_DB.json").write_text(
+        json.dumps({k: {"type": "hash", "value": v} for k, v in dump.items()})
+    )
+
+    report = take(file, given=Given(device="leaf07", at=AT))
+
+    lanes, (port,), (module,) = rows(LANE_SAMPLES), rows(PORT_SAMPLES), rows(MODULES)
+    assert [] == report.findings
+    assert [*map(float, range(-1, -7, -1)), -40.0, None] == [lane.get("rx_power_dbm") for lane in lanes]
+    assert [pytest.approx(n * 1e-7) for n in range(1, 9)] == [lane["pre_fec_ber"] for lane in lanes]
+    assert (44.5, 28.0) == (lanes[0]["laser_temperature_c"], lanes[7]["snr_db"])
+    assert (True, None) == (port["rx_los"], port.get("tx_fault"))
+    assert ("OSFP", -13.5) == (module["form_factor"], module["rx_power_low_alarm_dbm"])
+
+
+def test_what_a_command_prints_is_known_by_its_readings_too(take: Take, rows: Rows, tmp_path: Path) -> None:
+    """A release whose title line is another one."""
+    (file := tmp_path / "dom.txt").write_text(
+        "Ethernet0: DOM information\n        ChannelMonitorValues:\n                RX1Power: -1.5dBm\n"
+        "        Vendor Serial Number: S0\n        Vendor Part Number: P0\n"
+    )
+
+    take(file, given=Given(device="leaf07", at=AT))
+
+    (lane,), (module,) = rows(LANE_SAMPLES), rows(MODULES)
+    assert ("Ethernet0", -1.5, "S0", "P0") == (
+        lane["interface"],
+        lane["rx_power_dbm"],
+        module["serial"],
+        module["part_number"],
+    )
