@@ -91,6 +91,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
             "creation date",
             "create date",
             "report date",
+            "date",
+            "datum",
         ),
     ),
     "closed_at": (
@@ -110,6 +112,9 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
             "erledigt",
             "erledigt am",
             "behoben am",
+            "behoben",
+            "fixed on",
+            "done",
             "ende",
             "close time",
             "resolved date",

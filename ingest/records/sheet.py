@@ -106,9 +106,19 @@ def header_at(lines: Sequence[Line]) -> int:
 
     >>> header_at([Line(1, ["Tickets 2026", "", "", ""]), Line(2, ["No", "Port", "Opened", "Cause"])])
     1
+    >>> header_at([Line(1, ["Ticket", "", "When", ""]), Line(2, ["No", "Port", "Opened", "Closed"])])
+    1
     """
     most = max((line.filled for line in lines[:_LOOKED_AT]), default=0)
     for place, line in enumerate(lines[:_LOOKED_AT]):
+        if line.apart and place + 1 < len(lines) and _names(lines[place + 1], line.filled):
+            continue
         if most < _FEWEST or line.filled * 2 > most or (line.filled * 3 > most and not line.apart):
             return place
     return 0
+
+
+def _names(line: Line, fewest: int) -> bool:
+    """Whether a line can be the names of columns below headings of groups: more than these, and none with a digit."""
+    named = [cell.strip() for cell in line.cells if cell.strip()]
+    return len(named) > max(fewest, _FEWEST - 1) and not any(char.isdigit() for cell in named for char in cell)

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import Final
 
@@ -70,19 +71,28 @@ def _by_content(kind: str, grid: Grid, columns: dict[str, list[str]]) -> None:
         if ours not in columns and free:
             columns[ours] = [free.pop(0)]
     if kind == "tickets":
-        ports = [name for name in grid.header if _share(grid, name, looks_like_port) > _MOST]
-        if ports and "interface" not in columns:
-            columns["interface"] = ports[:1]
-        if "interface" not in columns and "port" not in columns:
-            shares = {name: _share(grid, name, _names_port) for name in grid.header}
-            named = [name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] > _SOME]
-            columns |= {"port": named[:1]} if named else {}
-        used = {name for theirs in columns.values() for name in theirs}
-        hosts = [name for name in grid.header if name not in used and _share(grid, name, _is_host) > _MOST]
-        if hosts and "device" not in columns:
-            columns["device"] = hosts[:1]
-        if columns.get("port") == columns.get("device"):
-            columns.pop("device", None)
+        _ports_by_content(grid, columns)
+
+
+def _ports_by_content(grid: Grid, columns: dict[str, list[str]]) -> None:
+    """Add columns of ports and devices that no name told; one that holds both is text that names a port."""
+    ports = [name for name in grid.header if _share(grid, name, looks_like_port) > _MOST]
+    if ports and "interface" not in columns:
+        columns["interface"] = ports[:1]
+    if "interface" not in columns and "port" not in columns:
+        shares = {name: _share(grid, name, _names_port) for name in grid.header}
+        named = [name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] > _SOME]
+        columns |= {"port": named[:1]} if named else {}
+    used = {name for theirs in columns.values() for name in theirs}
+    hosts = [name for name in grid.header if name not in used and _share(grid, name, _is_host) > _MOST]
+    if hosts and "device" not in columns:
+        columns["device"] = hosts[:1]
+    told = columns.get("interface", [""])[0]
+    if "device" not in columns and _share(grid, told, looks_like_port) < _SOME < _share(grid, told, _names_port):
+        columns["port"] = columns.pop("interface")  # device and port in one cell
+    for ours in ("device", "site"):
+        if columns.get("port") == columns.get(ours):
+            columns.pop(ours, None)
 
 
 def _share(grid: Grid, name: str, holds: Callable[[str], bool]) -> float:
@@ -124,7 +134,8 @@ def _plain(name: str) -> str:
 
 def suggest_map(grid: Grid) -> str:
     """A map for a file, as TOML with remarks; what must be looked at says so."""
-    header = grid.header
+    header = tuple(name for name in grid.header if name)
+    grid = replace(grid, header=header)
     kind = _kind(header)
     columns = {ours: found for ours in OURS[kind] if (found := _guesses(ours, grid))}
     _by_content(kind, grid, columns)
@@ -136,6 +147,7 @@ def suggest_map(grid: Grid) -> str:
     lines += _time_lines(
         grid, [columns[name][0] for name in ("opened_at", "closed_at", "at", "start", "end") if name in columns]
     )
+    lines += _merged_lines(grid, columns)
     lines += ["", "[columns]  # ours = theirs"]
     lines += [f"{ours} = {_quoted(theirs)}" for ours, theirs in columns.items()]
     lines += [f'# {name} = "?"  # needed: which column is it?' for name in needed]
@@ -154,6 +166,17 @@ def _kind(header: Sequence[str]) -> str:
     if any(_plain(name) in NAMES["start"] for name in header) and not guess("ticket_id", header):
         return "maintenance"
     return "tickets"
+
+
+def _merged_lines(grid: Grid, columns: dict[str, list[str]]) -> list[str]:
+    """Columns whose empty cells may mean what stands above them."""
+    names = dict.fromkeys(columns[ours][0] for ours in ("device", "opened_at") if ours in columns)
+    empty = [name for name in names if any(not row.text(name) for row in grid.rows[1:]) and grid.rows[0].text(name)]
+    if not empty:
+        return []
+    return [
+        f"# fill_down = {_quoted_list(empty)}  # NEEDED where empty cells mean what stands above them (merged cells)"
+    ]
 
 
 def _quoted(theirs: list[str]) -> str:

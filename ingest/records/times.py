@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
+from ingest.records.months import numbered
 from ingest.utc import to_utc
 
 __all__ = ["AMBIGUOUS", "TimeReader", "UnzonedError", "counting", "fitting"]
 
 _PLAIN: Final = (
-    *("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M"),
+    *("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %I:%M:%S %p", "%Y-%m-%d %I:%M %p", "%Y-%m-%d %H:%M %z"),
+    *("%Y-%m-%d %H:%M:%S %z", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M"),
     *("%d/%b/%y %I:%M %p", "%d/%b/%Y %I:%M %p", "%d/%b/%y %H:%M", "%d/%b/%Y %H:%M"),  # Jira
     *("%d-%b-%Y %H:%M:%S", "%d-%b-%Y %H:%M", "%d %b %Y %H:%M:%S", "%d %b %Y %H:%M", "%b %d, %Y %I:%M %p"),
-    *("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%y %H:%M", "%Y-%m-%d", "%d.%m.%Y", "%d-%b-%Y", "%d/%b/%y"),
+    *("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%y %H:%M:%S", "%d.%m.%y %H:%M"),
+    *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d-%b-%Y", "%d/%b/%y"),
 )
 """Forms that can be read in one way only."""
 
@@ -99,6 +102,7 @@ class TimeReader:
             found = _counted(text, form) if form in _COUNTED else _strptime(text, form)
             if found is not None:
                 return found
+        text = re.sub(r" +(?:UTC|GMT)$", " +0000", re.sub(r" +Uhr$", "", numbered(text)))
         try:
             return datetime.fromisoformat(text)
         except ValueError:
