@@ -287,6 +287,11 @@ def test_a_counter_grows_by_the_sum_of_its_steps() -> None:
     assert [10.0, 25.0, 15.0, 9.0] == _grown([10, 12, NAN, 16, 25])
 
 
+def test_the_first_increment_of_a_counter_from_0_is_one() -> None:
+    """UFM's own monitor takes a 0 for "not known" and misses the first errors of a link (field_faults.md, row 65)."""
+    assert [0.0, 7.0, 7.0, 7.0] == _grown([0, 0, 7])
+
+
 def test_a_reset_counts_what_stands_after_it() -> None:
     assert [100.0, 9.0, 109.0 - 100.0 + 0.0, 7.0] == _grown([100, 7, 9])
 

@@ -48,6 +48,20 @@ class TestRound:
         assert 1.0 == pytest.approx(sample["lanes"][0]["tx_power_dbm"], abs=0.01)
         assert 3 == sample["crc_errors"]  # of ethtool, before the kernel's 5
 
+    def test_one_port_is_read_by_one_tool_at_a_time(self, host: Host, tmp_path: Path) -> None:
+        """Two readers of one module's EEPROM disturb each other, and take each other's latched flags (rows 33, 55)."""
+        log = tmp_path / "log"
+        for tool in ("ethtool", "mlxlink"):
+            host.tool(tool, f'echo begin >> "{log}"', "sleep 0.1", f'echo end >> "{log}"', "exit 1")
+        host.nic("eth0", rdma="mlx5_0")
+        host.infiniband("mlx5_0")
+
+        only_sample(host)
+
+        told = log.read_text().split()
+        assert len(told) >= 6, "ethtool -m, ethtool -S and mlxlink"
+        assert ["begin", "end"] * (len(told) // 2) == told
+
     def test_an_infiniband_port_is_read_by_mlxlink_and_its_counters(self, host: Host) -> None:
         host.infiniband("mlx5_3", symbol_error="9", link_downed="4", port_rcv_packets="100")
 
