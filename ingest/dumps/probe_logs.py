@@ -15,7 +15,7 @@ from typing import Any, Final
 from ingest.dumps.format import JsonFormat, TextFormat
 from ingest.dumps.numbers import decimal, whole
 from ingest.dumps.reading import LONGEST_NAME, Probed
-from ingest.dumps.source import Document, Dump, Json
+from ingest.dumps.source import Document, Dump
 from ingest.probes.tally import quantiles
 from ingest.quarantine import Kind
 
@@ -31,7 +31,7 @@ _RETRIED_S: Final = 2.5
 """A TCP connection that took so long had its first SYN dropped; two drops are counted once (Pingmesh, section 4.2)."""
 
 
-def _names(value: Mapping[str, Json]) -> dict[str, Json]:
+def _names(value: Mapping[str, object]) -> dict[str, object]:
     """Fields by their name in the .proto, however JSON writes it.
 
     >>> _names({"sourceGid": 1, "target_gid": 2})
@@ -42,11 +42,11 @@ def _names(value: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def _is_summary(value: Json) -> bool:
+def _is_summary(value: object) -> bool:
     return isinstance(value, dict) and {"source_gid", "target_gid", "window_start_unix_ns"} <= _names(value).keys()
 
 
-def _knows_summaries(value: Json) -> bool:
+def _knows_summaries(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     inner = value.get("summaries")
@@ -68,7 +68,7 @@ def _read_summaries(document: Document, dump: Dump) -> Iterator[Probed]:
             yield Probed(document.line, row)
 
 
-def _summary(said: Mapping[str, Json]) -> dict[str, Any]:
+def _summary(said: Mapping[str, object]) -> dict[str, Any]:
     """One path's window; what proto3 leaves out is 0.
 
     Raises:
@@ -99,7 +99,7 @@ def _summary(said: Mapping[str, Json]) -> dict[str, Any]:
     }
 
 
-def _count(said: Mapping[str, Json], name: str) -> int:
+def _count(said: Mapping[str, object], name: str) -> int:
     value = whole(said.get(name, 0))
     if value is None or not 0 <= value < _MOST:
         msg = f"{name} is no count"
@@ -107,14 +107,14 @@ def _count(said: Mapping[str, Json], name: str) -> int:
     return value
 
 
-def _gid(said: Json) -> str:
+def _gid(said: object) -> str:
     """Address of a RoCEv2 GID: an IPv4 one where it maps one."""
     found = _address(said)
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     return str(mapped or found)
 
 
-def _address(said: Json) -> Any:
+def _address(said: object) -> Any:
     try:
         return ip_address(said if isinstance(said, str) else "")
     except ValueError:
@@ -147,7 +147,7 @@ _Flow = tuple[int, str, int, str, int, str, str]
 """Number of the window, source, its port, target, its port, protocol, tier."""
 
 
-def _log_line(line: str) -> dict[str, Json] | None:
+def _log_line(line: str) -> dict[str, object] | None:
     """One line of a log, its names in small letters; None where it is none."""
     if not line.lstrip().startswith("{"):
         return None
@@ -182,7 +182,7 @@ def _read_log(dump: Dump) -> Iterator[Probed]:
         yield Probed(window.line, _window_row(flow, window))
 
 
-def _count_entry(windows: dict[_Flow, _Window], entry: Json, line: int) -> None:
+def _count_entry(windows: dict[_Flow, _Window], entry: object, line: int) -> None:
     """Count a probe where it belongs.
 
     Raises:
@@ -211,7 +211,7 @@ def _count_entry(windows: dict[_Flow, _Window], entry: Json, line: int) -> None:
         window.rtt_ns.append(round(rtt * scale * _BILLION))
 
 
-def _seconds(said: Json) -> tuple[float, float]:
+def _seconds(said: object) -> tuple[float, float]:
     """Seconds since 1970, and what a unit of the entry's numbers is in seconds: logs give time and RTT in the same."""
     value = decimal(said)
     if value is None or value < 0.0:
@@ -222,7 +222,7 @@ def _seconds(said: Json) -> tuple[float, float]:
     return value * scale, scale
 
 
-def _port(said: Json) -> int:
+def _port(said: object) -> int:
     value = whole(said)
     if value is None or not 0 <= value <= 65_535:  # noqa: PLR2004 - of 16 bits
         msg = "a port that is none"

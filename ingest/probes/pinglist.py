@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ _MOST_PROBES: Final = 1_000_000
 """In a window: all of them are laid out as it begins."""
 _LONGEST_NAME: Final = 255
 _KEY_BYTES: Final = 16
-_IPV4: Final = 4
 _EVERYBODY: Final = ip_address("255.255.255.255")
 _KINDS: Final = ("tor_mesh", "inter_tor", "service", "pinned")
 
@@ -126,7 +125,8 @@ class Pinglist:
             msg = f"the key has less than {_KEY_BYTES} bytes"
             raise ValueError(msg)
         _bound("port", self.port, 1024, 65_535, whole=True)
-        for each in (*self.flows, *self.answered):
+        named: list[Flow | Answered] = [*self.flows, *self.answered]
+        for each in named:
             self._check_ends(each)
         for flow in self.flows:
             _bound("per_s", flow.per_s, 0.001, 10_000.0)
@@ -146,8 +146,9 @@ class Pinglist:
         """A 5-tuple whose names the service takes, and whose replies no responder takes for its own."""
         for name in ("source_interface", "target_interface", "target_device", "source_device"):
             _named(name, getattr(each, name, "absent"))
-        _address(each.source_address)
-        _address(each.target_address)
+        if _address(each.source_address).version != _address(each.target_address).version:
+            msg = f"{each.source_address} and {each.target_address} are of two versions of IP"
+            raise ValueError(msg)
         _bound("source_port", each.source_port, 1024, 65_535, whole=True)
         if each.source_port == self.port:
             msg = f"source_port {each.source_port} is the responders'"
@@ -165,14 +166,17 @@ def _named(name: str, said: Any) -> None:
         raise ValueError(msg)
 
 
-def _address(said: Any) -> None:
+def _address(said: Any) -> IPv4Address | IPv6Address:
+    """One as sockets write it, of a host and not of a link alone."""
     found = ip_address(said) if isinstance(said, str) else None
-    if found is None or found.version != _IPV4:
-        msg = f"{said!r} is no IPv4 address; probes are IPv4 only"
+    if found is None or str(found) != said:
+        msg = f"{said!r} is no address" + (f" as sockets write it: {found}" if found else "")
         raise ValueError(msg)
-    if found.is_multicast or found.is_unspecified or found == _EVERYBODY:
+    mapped = isinstance(found, IPv6Address) and (found.is_link_local or found.ipv4_mapped is not None)
+    if found.is_multicast or found.is_unspecified or found == _EVERYBODY or mapped:
         msg = f"{said} is no host's address"
         raise ValueError(msg)
+    return found
 
 
 def _bound(name: str, value: Any, least: float, most: float, *, whole: bool = False) -> None:

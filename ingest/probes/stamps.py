@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 __all__ = ["Heard", "Refusal", "Sent", "StampSocket", "Times", "between"]
 
 _SO_TIMESTAMPING: Final = 37
-_IP_RECVERR: Final = 11
 _MSG_ERRQUEUE: Final = 0x2000
 _TX_HARDWARE, _TX_SOFTWARE, _RX_HARDWARE, _RX_SOFTWARE = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _SOFTWARE, _RAW_HARDWARE, _OPT_ID, _OPT_TSONLY = 1 << 4, 1 << 6, 1 << 7, 1 << 11
@@ -22,12 +21,38 @@ _RX: Final = _RX_SOFTWARE | _RX_HARDWARE | _SOFTWARE | _RAW_HARDWARE
 _TX: Final = _TX_SOFTWARE | _TX_HARDWARE | _OPT_ID | _OPT_TSONLY
 _TIMES: Final = struct.Struct("@6q")
 _ERROR: Final = struct.Struct("@IBBBBII")
-_ORIGIN_ICMP, _ORIGIN_STAMP = 2, 4
-_ICMP_UNREACHABLE, _ICMP_PORT = 3, 3
-_ICMP_EXCEEDED: Final = 11
-_LATE_ERRORS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EPROTO)
+_ORIGIN_STAMP: Final = 4
+_LATE_ERRORS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EPROTO, errno.EACCES)
 _BUFFER_BYTES: Final = 1 << 21
 _BILLION: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """How a version of IP names the same things [linux/errqueue.h, linux/in.h, linux/in6.h; RFC 792, RFC 4443].
+
+    Attributes:
+        level: of its socket options and ancillary data.
+        recverr: that errors come to the error queue.
+        hops: time to live of a packet.
+        icmp: origin of errors.
+        closed: type and code that say that nobody listens.
+        exceeded: type that says that the time to live ended.
+        by: where the address of whoever says so stands behind the error.
+    """
+
+    family: socket.AddressFamily
+    level: int
+    recverr: int
+    hops: int
+    icmp: int
+    closed: tuple[int, int]
+    exceeded: int
+    by: slice
+
+
+_V4: Final = _Family(socket.AF_INET, socket.IPPROTO_IP, 11, socket.IP_TTL, 2, (3, 3), 11, slice(4, 8))
+_V6: Final = _Family(socket.AF_INET6, socket.IPPROTO_IPV6, 25, socket.IPV6_HOPLIMIT, 3, (1, 4), 3, slice(8, 24))
 
 
 class Times(NamedTuple):
@@ -90,6 +115,7 @@ class StampSocket:
     address: str
     port: int
     stamped: bool
+    ip: _Family
     numbered: int = 0
 
     @classmethod
@@ -99,10 +125,11 @@ class StampSocket:
         Raises:
             OSError: the address is not of this host, or the port is taken.
         """
-        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        ip = _V6 if ":" in address else _V4
+        opened = socket.socket(ip.family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
-            opened.setsockopt(socket.SOL_IP, _IP_RECVERR, 1)
+            opened.setsockopt(ip.level, ip.recverr, 1)
             opened.bind((address, port))
         except OSError:
             opened.close()
@@ -112,11 +139,11 @@ class StampSocket:
             opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX | _TX)
         except OSError:
             stamped = False
-        return cls(opened, address, port, stamped)
+        return cls(opened, address, port, stamped, ip)
 
     def send(self, data: bytes, address: str, port: int, *, ttl: int | None = None) -> int | None:
         """Send; the packet's number, as `Sent` will tell it, or None where the kernel refused."""
-        ancillary = [(socket.SOL_IP, socket.IP_TTL, struct.pack("@i", ttl))] if ttl else []
+        ancillary = [(self.ip.level, self.ip.hops, struct.pack("@i", ttl))] if ttl else []
         for _ in range(2):  # an ICMP error of an earlier packet is told at the next call, once
             try:
                 if ancillary:
@@ -143,7 +170,7 @@ class StampSocket:
         """The next packet; None where none waits."""
         while True:
             try:
-                data, ancillary, _, (address, port) = self.socket.recvmsg(512, 128)
+                data, ancillary, _, (address, port, *_) = self.socket.recvmsg(512, 128)
             except BlockingIOError:
                 return None
             except OSError:  # an ICMP error of an earlier packet
@@ -159,15 +186,16 @@ class StampSocket:
                 return None
             times = _times(ancillary)
             for level, kind, data in ancillary:
-                if level != socket.SOL_IP or kind != _IP_RECVERR or len(data) < _ERROR.size:
+                if (level, kind) != (self.ip.level, self.ip.recverr) or len(data) < _ERROR.size:
                     continue
                 _, origin, icmp, code, _, _, number = _ERROR.unpack_from(data)
                 if origin == _ORIGIN_STAMP and times is not None:
                     return Sent(number, times)
-                if origin == _ORIGIN_ICMP and name:
-                    by = socket.inet_ntoa(data[_ERROR.size + 4 : _ERROR.size + 8])
-                    closed = (icmp, code) == (_ICMP_UNREACHABLE, _ICMP_PORT)
-                    return Refusal(name[0], name[1], by, icmp == _ICMP_EXCEEDED, closed, quoted)
+                by = data[_ERROR.size :][self.ip.by]
+                if origin == self.ip.icmp and name and len(by) == self.ip.by.stop - self.ip.by.start:
+                    refused = (icmp, code) == self.ip.closed
+                    told = socket.inet_ntop(self.ip.family, by)
+                    return Refusal(name[0], name[1], told, icmp == self.ip.exceeded, refused, quoted)
 
     def close(self) -> None:
         """Give the port back."""
