@@ -17,6 +17,8 @@ from serving.settings import Settings
 
 __all__ = ["run"]
 
+_LEAST_WHY = 24
+
 
 def run(*, as_json: bool) -> None:
     """Print each ticket's verdict, link, dates and why, and how many there are of each verdict."""
@@ -49,12 +51,13 @@ def _plain(row: dict[str, object]) -> dict[str, object]:
 
 
 def _table(told: pl.DataFrame) -> Table:
-    table = Table()
-    for name in ("ticket", "port", "link", "failed at", "opened at", "verdict", "why"):
-        table.add_column(name, overflow="fold")
+    """A line a ticket, on a terminal of 80 columns, too; a link that bears its port's name is not told twice."""
+    table = Table(padding=0)
+    for name in ("ticket", "port and link", "failed at", "verdict", "why"):
+        table.add_column(name, overflow="fold", min_width=_LEAST_WHY if name == "why" else None)
     for row in told.iter_rows(named=True):
         site = "" if row["site"] == "default" else f"{row['site']}/"
-        times = (f"{row[name]:%Y-%m-%d %H:%M}" for name in ("failed_at", "opened_at"))
-        port = f"{site}{row['device']}:{row['interface']}"
-        table.add_row(row["event_id"], port, row["link_id"] or "-", *times, row["verdict"], row["why"])
+        port, link = f"{site}{row['device']}:{row['interface']}", row["link_id"] or "-"
+        where = port if link == port else f"{port} {link}"
+        table.add_row(row["event_id"], where, f"{row['failed_at']:%Y-%m-%d %H:%M}", row["verdict"], row["why"])
     return table

@@ -30,6 +30,14 @@ def test_people_are_told_a_table_and_a_summary(console: Console, fleet_lake: Lak
     assert "dated by telemetry" in ran.out.splitlines()[-1]
 
 
+def test_a_ticket_takes_few_lines_of_a_narrow_terminal(console: Console, fleet_lake: Lake, tmp_path: Path) -> None:
+    """They were ten: a link that bears its port's name stood there twice, and `why` had ten letters a line."""
+    ran = console(tmp_path, "labels", FORELIGHT_LAKE_URI=fleet_lake.uri, COLUMNS="80")
+
+    tickets = fleet_lake.latest(TICKETS).collect().height
+    assert 4 * tickets > len(ran.out.splitlines()) - 5
+
+
 def test_a_lake_without_tickets_has_none(console: Console, tmp_path: Path) -> None:
     ran = console(tmp_path, "labels", "--json")
 
