@@ -11,7 +11,8 @@ from serving.drains.desk import Known
 from serving.drains.fabric import Port
 from serving.drains.log import read_log
 from serving.drains.records import DrainState
-from serving.drains.verify import next_action, verify
+from serving.drains.verify import next_action
+from serving.drains.verifying import verify_one
 from serving.drains.wire import (
     DecisionAnswer,
     DrainAnswer,
@@ -137,12 +138,10 @@ def _verify(services: ServicesDep, known: Known, port: Port, who: str, reason: s
     desk = services.desk
     link = desk.link_at(known, port)
     drain = desk.store.last_drain(link.link_id)
-    if drain is None or drain.state is not DrainState.UNDRAINED or drain.ended_at is None:
+    if drain is None or drain.state is not DrainState.UNDRAINED:
         msg = f"nobody told us that {link.link_id} came back from a drain"
         raise DrainNotFoundError(msg)
-    ends = [*dict.fromkeys((*link.ends, *(known.sight.fabric.cages[end] for end in link.ends)))]
-    found = verify(services.lake, ends, drain.ended_at, services.clock())
     types = desk.judge(known, desk.store.standing(), port).types
-    after = desk.verified(drain.drain_id, found, who, reason)
+    after, found = verify_one(desk, services.lake, known, drain, services.clock(), who, reason)
     kinds = {FailureType(kind): p for kind, p in types.items() if p is not None}
     return Verified.of(after, found, next_action(kinds, after.actions) if after.verdict == "failed" else None)
