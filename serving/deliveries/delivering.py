@@ -1,7 +1,8 @@
 """Delivers what is due: persist, deliver, advance; a consumer that is away is spared, and holds no other up.
 
 Each consumer has a courier of its own. It claims some deliveries, hands them over one by one and writes what became of
-them; while it does, the claim keeps others away. What it could not begin within the claim's time it gives back.
+them; while it does, the claim keeps others away. Just before it sends it looks whether the claim still bears the time
+that sending may take; what it does not bear is given back.
 """
 
 import logging
@@ -87,13 +88,11 @@ class Courier:
         if self._monotonic() < self._spare_until:
             return 0
         self._outbox.fan_out(self._adapter.name)
-        began = self._monotonic()
         claimed = self._outbox.claim(self._adapter.name, limit=_BATCH, lease_s=self._lease_s)
         outcomes: list[tuple[Claimed, Outcome]] = []
         try:
             for each in claimed:
-                late = self._monotonic() + self._longest_s > began + self._lease_s
-                stop = late or self._world.stopping() or self._monotonic() < self._spare_until
+                stop = self._world.stopping() or self._monotonic() < self._spare_until
                 outcomes.append((each, _UNTRIED if stop else self._outcome(each)))
         finally:
             self._outbox.settle(outcomes)
@@ -115,6 +114,8 @@ class Courier:
             if telling is None:
                 return Outcome()
             if self._is_sent(claimed, telling):
+                if not self._outbox.holds(claimed, for_s=self._longest_s):
+                    return _UNTRIED
                 self._send(telling)
         except DeliveryError as error:
             self._note(claimed, error)

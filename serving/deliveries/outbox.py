@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, exists, insert, select, update
+from sqlalchemy import Connection, and_, exists, insert, select, update
 
 from serving.database import make_engine, reading, writing
 from serving.deliveries import rows
@@ -166,6 +166,18 @@ class Outbox:
                     update(deliveries).where(rows.is_delivery(adapter, row["message_id"])).values(**values)
                 )
             return tuple(rows.claimed(connection, adapter, row) for row in found)
+
+    def holds(self, claimed: Claimed, *, for_s: float) -> bool:
+        """Whether a delivery stays ours for so long: what is sent beyond it may come after newer news from another.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with reading(self._engine) as connection:
+            until = self._now(connection) + timedelta(seconds=for_s)
+            this = rows.is_delivery(claimed.adapter, claimed.notice.message_id)
+            ours = and_(this, deliveries.c.owner == self._owner, deliveries.c.leased_until > until)
+            return connection.execute(select(deliveries.c.message_id).where(ours)).first() is not None
 
     def settle(self, outcomes: Sequence[tuple[Claimed, Outcome]]) -> None:
         """Write what became of claimed deliveries; of one that was lost to another meanwhile nothing is written.

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -128,6 +128,63 @@ def _all(courier: Courier) -> None:
 def _events(receiver: Any) -> list[tuple[str, str]]:
     events = [json.loads(request.body) for request in receiver.requests]
     return [(event["subject"], event["data"]["kind"]) for event in events]
+
+
+class TestClaims:
+    """Who was held up between claiming and sending."""
+
+    @pytest.fixture(name="held_up")
+    def _held_up(
+        self, world: World, lake: Lake, database_url: str, clock: Callable[[], datetime]
+    ) -> Iterator[Callable[..., Courier]]:
+        """Another courier, for which looking up the nodes of an alarm takes what is done meanwhile."""
+        with Outbox(database_url, owner="bob", clock=clock) as outbox:
+
+            def make(adapter: State, meanwhile: Callable[[], object]) -> Courier:
+                class Slow(Nodes):
+                    def of(self, alarm: AlarmRecord) -> tuple[str, ...]:
+                        meanwhile()
+                        return super().of(alarm)
+
+                config = AdapterConfig(name=adapter.name, min_level="watch")
+                return Courier(config, adapter, outbox, replace(world, nodes=Slow(lake)))
+
+            yield make
+
+    @pytest.fixture(name="raised")
+    def _raised(self, courier: Any, store: AlarmStore, make_run: MakeRun, make_alarm: MakeAlarm) -> Courier:
+        """A courier that has still to tell of an alarm."""
+        found: Courier = courier(State(repeats=True))
+        store.apply(make_run(), [make_alarm()])
+        return found
+
+    def test_what_the_claim_does_not_bear_any_more_is_not_sent_and_no_failure(
+        self, raised: Courier, held_up: Callable[..., Courier], later: Callable[[float], None], letters: Letters
+    ) -> None:
+        """The claim is 120 s; of 119.7 s that are gone, too little is left for four times the timeout."""
+        state = State()
+        late = held_up(state, lambda: later(119.7))
+
+        assert 0 == late.round()
+        assert [] == state.sent
+        assert (1, 0) == (letters.counts()["state"].waiting, letters.counts()["state"].dead)
+        assert 1 == raised.round()
+
+    def test_who_lost_the_claim_sends_nothing_after_the_newer_news_of_another(
+        self, raised: Courier, held_up: Callable[..., Courier], later: Callable[[float], None], store: AlarmStore
+    ) -> None:
+        told: list[int] = []
+
+        def meanwhile() -> None:
+            later(121.0)
+            told.append(raised.round())
+            store.transition("alarm-001", Status.CLEARED, "ann", "")
+            told.append(raised.round())
+
+        state = State()
+
+        assert 0 == held_up(state, meanwhile).round()
+        assert ([1, 1], []) == (told, state.sent)
 
 
 class TestOverTheWire:
