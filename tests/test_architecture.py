@@ -29,6 +29,7 @@ THIRD_PARTIES = {
     "diagnosis": {"networkx", "numpy", "polars", "scipy"},
     "serving": {
         *{"alembic", "fastapi", "numpy", "polars", "prometheus_client", "pydantic", "rich", "sqlalchemy", "starlette"},
+        "pydantic_core",  # pydantic's own parser of JSON
         *{"jinja2", "markupsafe", "scipy", "typer", "uvicorn"},
         "pandas",  # what a notebook gets of the workbench
         *{"google", "grpc", "httpx2", "kubernetes", "urllib3"},  # consumers: serving/adapters

@@ -8,6 +8,7 @@ from models.base import HORIZONS_H
 from models.card import told
 from models.kept import SHADOW
 from models.registry import Version
+from serving.bodies import BodyRoute
 from serving.deps import ServicesDep, no_query, reader
 from serving.errors import ModelNotFoundError, QueryError
 from serving.scoring.adhoc import newest_hour
@@ -19,7 +20,7 @@ from serving.wire.scores import ScoreAnswer, ScoredModule, ScoreRequest
 __all__ = ["router"]
 
 _READ: Final = [Depends(reader), Depends(no_query)]
-router = APIRouter(dependencies=_READ)
+router = APIRouter(route_class=BodyRoute, dependencies=_READ)
 
 
 @router.post("/v1/score", tags=["score"], responses=problem_responses(401, 413, 422, 429, 503))

@@ -7,7 +7,7 @@ or tiles is made on the way: `features.at_hand` lays readings out as arrays.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
@@ -19,12 +19,13 @@ from features.fleet import NO_OPTICS
 from features.history_at_hand import Record, history_at_hand
 from features.look import DAYS, Look, series_of
 from features.pipeline import Block, FeaturePipeline
-from features.tiles_at_hand import KINDS, Readings
+from features.tiles_at_hand import KINDS, Readings, micros
 from ingest.schema import LANE_SAMPLES, LIMITS, PORT_SAMPLES, Action, FailureType, Table
 from models.alarm import Diagnosis, diagnoses
 from models.artifact import Artifact
 from models.base import HORIZONS_H
 from models.policy import ALARM_HORIZON_H
+from serving.errors import QueryError
 
 __all__ = ["LOOKED_BACK", "Module", "Scored", "newest_hour", "score"]
 
@@ -77,13 +78,20 @@ class Scored:
 
 
 def newest_hour(modules: Sequence[Module]) -> datetime | None:
-    """The whole hour after the newest reading; None where there is none."""
+    """The whole hour after the newest reading; None where there is none.
+
+    Raises:
+        QueryError: there is no such hour.
+    """
     times = [max(columns["time"]) for m in modules for columns in (m.lanes, m.ports) if columns.get("time")]
     if not times:
         return None
     newest: datetime = max(times)
-    hour = newest.replace(minute=0, second=0, microsecond=0)
-    return hour + _HOUR
+    try:
+        return newest.astimezone(UTC).replace(minute=0, second=0, microsecond=0) + _HOUR
+    except OverflowError as error:
+        msg = "the time of the newest reading is out of range"
+        raise QueryError(msg) from error
 
 
 def score(artifact: Artifact, modules: Sequence[Module], at: datetime) -> list[Scored]:
@@ -114,7 +122,7 @@ def _block(modules: Sequence[Module], at: datetime) -> tuple[Block, NDArray[np.f
     newest = np.full(len(names), -1, np.int64)
     for read in (lanes, ports):
         np.maximum.at(newest, read.port, read.time_us)
-    ages = np.where(newest < 0, np.nan, (_micros([at])[0] - newest) / 1e6)
+    ages = np.where(newest < 0, np.nan, (micros([at])[0] - newest) / 1e6)
     return _PIPELINE.block(Look(cube, history, series_of(cube, history))), ages
 
 
@@ -155,7 +163,7 @@ def _readings(table: Table, modules: Sequence[Module], at: datetime) -> Readings
     given = [(k, columns) for k, columns in given if columns.get("time")]
     counts = [len(columns["time"]) for _, columns in given]
     port = np.repeat(np.array([k for k, _ in given], np.int64), counts)
-    time_us = _micros([time for _, columns in given for time in columns["time"]])
+    time_us = micros([time for _, columns in given for time in columns["time"]])
 
     def column(name: str, kind: type[np.generic]) -> NDArray[Any]:
         parts = (columns.get(name) or [None] * count for (_, columns), count in zip(given, counts, strict=True))
@@ -170,16 +178,9 @@ def _readings(table: Table, modules: Sequence[Module], at: datetime) -> Readings
         np.nan_to_num(column("quality", np.float64)).astype(np.int16) if "quality" in told else None,
         _codes(column("serial", np.object_)) if "serial" in told else None,
     )
-    now_us = _micros([at])[0]
+    now_us = micros([at])[0]
     seen = (time_us < now_us) & (time_us >= now_us - LOOKED_BACK // _MICROSECOND)
     return read if seen.all() else read.take(seen)
-
-
-def _micros(times: Sequence[datetime]) -> NDArray[np.int64]:
-    """Since 1970; of seconds alone, for a second as a float has no exact microseconds."""
-    micros = np.array([time.microsecond for time in times], np.int64)
-    seconds = np.array([time.timestamp() for time in times], np.float64)
-    return np.rint(seconds - micros / 1e6).astype(np.int64) * 1_000_000 + micros
 
 
 def _codes(serials: NDArray[np.object_]) -> NDArray[np.int32]:

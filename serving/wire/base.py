@@ -6,21 +6,16 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-__all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time", "all_utc", "matches"]
+__all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time", "matches"]
 
 _PLAIN: Final = r"^[^\x00-\x1f\x7f]+$"  # no control characters: they are in no name, and PostgreSQL refuses NUL
 _NUMBER: Final = re.compile(r"\s*[+-]?[\d.eE_]+\s*")
 LONGEST_NAME: Final = 255
 
 
-def all_utc(times: list[datetime]) -> list[datetime]:
-    """The same times in UTC: a thousand of them in one call, for a call from pydantic costs more than the work.
-
-    Raises:
-        ValueError: one is out of range.
-    """
+def _to_utc(time: datetime) -> datetime:
     try:
-        return [time.astimezone(UTC) for time in times]
+        return time.astimezone(UTC)
     except OverflowError as error:
         msg = "the time is out of range"
         raise ValueError(msg) from error
@@ -34,10 +29,6 @@ def matches(if_none_match: str | None, etag: str) -> bool:
     """
     asked = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
     return "*" in asked or etag in asked
-
-
-def _to_utc(time: datetime) -> datetime:
-    return all_utc([time])[0]
 
 
 def _told(time: object) -> object:

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from ingest.schema import LIMITS, Action, FailureType
 from serving.scoring.adhoc import LOOKED_BACK, Module, Scored
-from serving.wire.base import Asked, Name, Said, Time, all_utc
+from serving.wire.base import Asked, Name, Said, Time
 
 __all__ = ["AskedModule", "Lanes", "Ports", "ScoreAnswer", "ScoreRequest", "ScoredModule"]
 
@@ -23,7 +23,7 @@ _Flag = list[bool | None] | None
 class _Columns(Asked):
     """Readings, a column each; null where there is none. All are as long as ``time``."""
 
-    time: Annotated[list[AwareDatetime], Field(max_length=50_000), AfterValidator(all_utc)]
+    time: Annotated[list[AwareDatetime], Field(max_length=50_000)]
 
     @model_validator(mode="after")
     def _equally_long(self) -> Self:
