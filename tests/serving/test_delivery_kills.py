@@ -1,7 +1,8 @@
-"""kill -9 of deliverers and of PostgreSQL at random, under load: nothing acknowledged is lost or done twice.
+"""kill -9 of the service, of PostgreSQL and of deliverers, under load: nothing acknowledged is lost or done twice.
 
-Two deliverers share the work. One writer takes alarms through their lives; what it was told is done must be there in
-the end, each step once; every message must have arrived at least once, and of an alarm in order. Fifty kills in all.
+Two deliverers share the work. One writer takes alarms through their lives over HTTP; what it was told is done must be
+there in the end, each step once; every message must have arrived at least once, and of an alarm in order. Fifty kills
+of the service or the database in all, at random moments, and as many of deliverers.
 """
 
 import contextlib
@@ -16,10 +17,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,6 +30,7 @@ import pytest
 from sqlalchemy import select
 
 from serving.alarms import AlarmRecord, ScoreRun, Status
+from serving.client import Client, ServiceError
 from serving.database import reading
 from serving.deliveries.letters import Letters
 from serving.errors import StoreError
@@ -38,11 +40,15 @@ from serving.tables import alarm_events, outbox
 ROOT = Path(__file__).parents[2]
 SEED = 20261130
 LIFE = (Status.ACKED, Status.SUPPRESSED, Status.OPEN, Status.CLEARED)
+TOKEN = "correct horse battery staple"
 KILLS = {"sqlite": 25, "postgresql": 25}
+"""Of the service or the database, and as many of deliverers."""
+AGAIN = {0, 503}
+"""Nothing answered, or the database did not."""
 CONFIG = """
 [deliver]
 poll_s = 0.05
-lease_s = 2.0
+lease_s = 8.0
 tries = 10000
 first_retry_s = 0.05
 most_retry_s = 1.0
@@ -52,16 +58,22 @@ withdraw_after_s = 3e7
 kind = "webhook"
 name = "hook"
 url = "{url}"
-timeout_s = 0.25
+timeout_s = 0.5
 """
 
 
 @dataclass
 class Consumer:
-    """What arrived: numbers of messages by alarm, in the order of their arrival."""
+    """What arrived: numbers of messages by alarm, in the order of their arrival.
+
+    Attributes:
+        arrived: all of them.
+        awaited: those whose sender was still there; who has given up has it sent anew, and this one may be late.
+    """
 
     url: str = ""
     arrived: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    awaited: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
 
 @pytest.fixture(name="consumer")
@@ -76,6 +88,8 @@ def _consumer() -> Iterator[Consumer]:
             time.sleep(chance.random() * 0.01)
             with lock:
                 consumer.arrived[event["subject"]].append(int(event["sequence"]))
+                if _is_there(self.connection):
+                    consumer.awaited[event["subject"]].append(int(event["sequence"]))
             with contextlib.suppress(OSError):  # whoever asked may have been killed
                 self.send_response(500 if chance.random() < 0.02 else 200)
                 self.send_header("Content-Length", "0")
@@ -97,6 +111,16 @@ def _consumer() -> Iterator[Consumer]:
         yield consumer
         server.shutdown()
         thread.join()
+
+
+def _is_there(connection: socket.socket) -> bool:
+    """Whether the other side has not closed; it has nothing to say before it is answered."""
+    with contextlib.suppress(BlockingIOError):
+        try:
+            return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except ConnectionError:
+            return False
+    return True
 
 
 class Postgres:
@@ -184,11 +208,11 @@ def _database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[
 SPAWNER = """
 import os, signal, sys
 from pathlib import Path
-from serving.cli import deliver
+from serving.cli import deliver, serve
 for line in sys.stdin:
-    word, _, number = line.strip().partition(" ")
+    word, _, what = line.strip().partition(" ")
     if word in {"wait", "poll"}:
-        pid, status = os.waitpid(int(number), os.WNOHANG if word == "poll" else 0)
+        pid, status = os.waitpid(int(what), os.WNOHANG if word == "poll" else 0)
         print(os.waitstatus_to_exitcode(status) if pid else "", flush=True)
         continue
     pid = os.fork()
@@ -197,39 +221,53 @@ for line in sys.stdin:
         continue
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # told to end before it began
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    deliver.run(Path(sys.argv[1]), once=False, dry_run=False, only=())
+    if what == "serve":
+        serve.run(host="127.0.0.1", port=int(sys.argv[2]))
+    else:
+        deliver.run(Path(sys.argv[1]), once=False, dry_run=False, only=())
     os._exit(0)
 """
 
 
-class Deliverers:
-    """Processes of `forelight deliver` that are replaced when they are killed; forked, which takes no seconds."""
+class Processes:
+    """`forelight serve` and two of `forelight deliver`, replaced when they are killed; a fork takes no seconds."""
 
-    def __init__(self, config: Path, url: str, count: int) -> None:
-        home = {"FORELIGHT_HOME": str(config.parent), "FORELIGHT_DATABASE_URL": url}
-        env = os.environ | home | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-        self._log = (config.parent / "deliver.log").open("ab")
+    ALL = ("serve", "deliver", "deliver")
+
+    def __init__(self, config: Path, url: str) -> None:
+        home = {"FORELIGHT_HOME": str(config.parent), "FORELIGHT_DATABASE_URL": url, "FORELIGHT_ALARM_TTL_S": "1e7"}
+        home |= {"FORELIGHT_OPERATOR_TOKEN": TOKEN, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+        env = os.environ | home
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._log = (config.parent / "processes.log").open("ab")
         self._spawner = subprocess.Popen(
-            [sys.executable, "-c", SPAWNER, str(config)],
+            [sys.executable, "-c", SPAWNER, str(config), str(port)],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
         )
-        self._all = [int(self._asked("start")) for _ in range(count)]
+        self._all = [int(self._asked(f"start {what}")) for what in self.ALL]
 
-    def kill_one(self, chance: random.Random) -> None:
+    def kill_service(self) -> None:
+        self._kill(0)
+
+    def kill_deliverer(self, chance: random.Random) -> None:
+        self._kill(chance.choice((1, 2)))
+
+    def _kill(self, number: int) -> None:
         self.revive()
-        number = chance.randrange(len(self._all))
         self._end(self._all[number], signal.SIGKILL)
-        self._all[number] = int(self._asked("start"))
+        self._all[number] = int(self._asked(f"start {self.ALL[number]}"))
 
     def revive(self) -> None:
         """As systemd does: one that was started while the database was away has ended."""
         for number, pid in enumerate(self._all):
             if self._asked(f"poll {pid}"):
-                self._all[number] = int(self._asked("start"))
+                self._all[number] = int(self._asked(f"start {self.ALL[number]}"))
 
     def stop(self) -> list[int]:
         codes = [self._end(pid, signal.SIGTERM) for pid in self._all]
@@ -250,15 +288,17 @@ class Deliverers:
 
 
 class Writer:
-    """Takes alarms through their lives; what it could not do it asks for again, as any client would."""
+    """Takes alarms through their lives; what it was not told is done it asks for again, as any client would."""
 
-    def __init__(self, store: AlarmStore, make_run: Any, make_alarm: Any) -> None:
+    def __init__(self, store: AlarmStore, url: str, make_run: Any, make_alarm: Any) -> None:
         self._store = store
+        self._client = Client(url, TOKEN, timeout_s=10.0)
         self._make_run = make_run
         self._make_alarm = make_alarm
         self._stop = threading.Event()
         self.done: dict[str, list[str]] = defaultdict(list)
-        self.failures = 0
+        self.failures: Counter[str] = Counter()
+        self.refusals: list[str] = []
         self._steps = 0
         self._thread = threading.Thread(target=self._write)
         self._thread.start()
@@ -266,36 +306,53 @@ class Writer:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()
+        self._client.close()
 
-    def wait_for_steps(self, count: int) -> None:
+    def wait_for_steps(self, count: int, meanwhile: Callable[[], None]) -> None:
         """Until so many more were done: whoever is killed next is killed at work."""
         goal = self._steps + count
-        for _ in range(600):
+        for _ in range(1_200):
             if self._steps >= goal:
                 return
+            meanwhile()
             time.sleep(0.1)
-        pytest.fail("nothing can be written any more")
+        pytest.fail(f"nothing can be written any more: {self.failures}, {self.refusals}")
 
     def _write(self) -> None:
         for number in range(10_000):
             records: list[AlarmRecord] = [self._make_alarm(4 * number + n) for n in range(4)]
-            run: ScoreRun = self._make_run(self._make_run().at + timedelta(hours=number))
+            run: ScoreRun = self._make_run(datetime.now(UTC))
             if not self._until_done(partial(self._store.apply, run, records)):
                 return
             for record in records:
                 self.done[record.alarm_id].append("open")
             for status in LIFE:
                 for record in records:
-                    if not self._until_done(partial(self._store.transition, record.alarm_id, status, "ann", "")):
+                    if not self._until_done(partial(self._step, record.alarm_id, status)):
                         return
                     self.done[record.alarm_id].append(str(status))
+
+    def _step(self, alarm_id: str, to: Status) -> None:
+        """Named by its key, so that it is done once however often it is asked for."""
+        steps: dict[Status, Callable[..., object]] = {
+            Status.ACKED: self._client.acknowledge,
+            Status.SUPPRESSED: partial(self._client.suppress, ttl_s=86_400),
+            Status.OPEN: self._client.reopen,
+            Status.CLEARED: self._client.clear,
+        }
+        steps[to](alarm_id, key=f"{alarm_id}:{to}")
 
     def _until_done(self, step: Callable[[], object]) -> bool:
         while not self._stop.is_set():
             try:
                 step()
             except StoreError:
-                self.failures += 1
+                self.failures["store"] += 1
+                self._stop.wait(0.1)
+            except ServiceError as error:
+                if error.status not in AGAIN:
+                    self.refusals.append(f"{error.status} {error.kind}: {error}")
+                self.failures[error.kind] += 1
                 self._stop.wait(0.1)
             else:
                 self._steps += 1
@@ -304,11 +361,11 @@ class Writer:
         return False
 
 
-def _drained(url: str, deliverers: Deliverers, limit_s: float) -> bool:
+def _drained(url: str, processes: Processes, limit_s: float) -> bool:
     until = time.monotonic() + limit_s
     with Letters(url) as letters:
         while time.monotonic() < until:
-            deliverers.revive()
+            processes.revive()
             with contextlib.suppress(StoreError):
                 if (count := letters.counts().get("hook")) and not count.waiting:
                     return not count.dead
@@ -324,31 +381,35 @@ def test_nothing_is_lost_doubled_or_out_of_order_however_often_it_is_killed(
     config, chance = tmp_path / "deliver.toml", random.Random(SEED)
     config.write_text(CONFIG.format(url=consumer.url))
     with AlarmStore(url) as store:
-        deliverers = Deliverers(config, url, 2)
-        _wait_until_known(url, tmp_path / "deliver.log")
-        writer = Writer(store, make_run, make_alarm)
+        processes = Processes(config, url)
+        _wait_until_known(url, tmp_path / "processes.log")
+        writer = Writer(store, processes.url, make_run, make_alarm)
         try:
             for number in range(KILLS[kind]):
-                writer.wait_for_steps(5)
-                time.sleep(chance.uniform(0.0, 1.0))
+                writer.wait_for_steps(5, processes.revive)
+                time.sleep(chance.uniform(0.0, 0.5))
+                processes.kill_deliverer(chance)
+                time.sleep(chance.uniform(0.0, 0.5))
                 if server is not None and number % 2:
                     server.kill(chance)
                 else:
-                    deliverers.kill_one(chance)
+                    processes.kill_service()
         finally:
             writer.stop()
-            drained = _drained(url, deliverers, 120.0)
-            codes = deliverers.stop()
+            drained = _drained(url, processes, 240.0)
+            codes = processes.stop()
         events, messages = _stored(store)
 
     assert drained
-    assert [0, 0] == codes
+    assert [0, 0, 0] == codes
+    assert [] == writer.refusals
     _check_lives(events, writer.done)
     assert [(event_id, alarm) for event_id, alarm, _ in events] == [
         (event_id, alarm) for _, event_id, alarm in messages
     ]
     _check_arrivals(messages, consumer)
-    assert kind == "sqlite" or writer.failures, "the database was never missed: it was not killed at work"
+    assert writer.failures["unreachable"], "the service was never missed: it was not killed at work"
+    assert kind == "sqlite" or writer.failures["store-unavailable"], "the database was never missed"
 
 
 def _wait_until_known(url: str, log: Path) -> None:
@@ -383,9 +444,11 @@ def _check_lives(events: list[tuple[int, str, str]], done: dict[str, list[str]])
 
 
 def _check_arrivals(messages: list[tuple[int, int, str]], consumer: Consumer) -> None:
-    """Each message at least once; of an alarm never an older one after a newer one."""
+    """Each message at least once; of an alarm in order at first, and none that is awaited after a newer one."""
     sent: dict[str, set[int]] = defaultdict(set)
     for number, _, alarm in messages:
         sent[alarm].add(number)
     assert {} == {alarm: numbers for alarm, numbers in sent.items() if numbers != set(consumer.arrived[alarm])}
-    assert {} == {alarm: numbers for alarm, numbers in consumer.arrived.items() if numbers != sorted(numbers)}
+    firsts = {alarm: list(dict.fromkeys(numbers)) for alarm, numbers in consumer.arrived.items()}
+    for told in (firsts, consumer.awaited):
+        assert {} == {alarm: numbers for alarm, numbers in told.items() if numbers != sorted(numbers)}

@@ -146,7 +146,7 @@ class TestClaims:
                         meanwhile()
                         return super().of(alarm)
 
-                config = AdapterConfig(name=adapter.name, min_level="watch")
+                config = AdapterConfig(name=adapter.name, min_level=Level.WATCH)
                 return Courier(config, adapter, outbox, replace(world, nodes=Slow(lake)))
 
             yield make
