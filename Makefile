@@ -14,7 +14,7 @@ OLD := forelight needs Python 3.11 or newer; install it, or name it: make PYTHON
 NO_VENV := forelight needs the Debian package python3-venv (apt-get install python3-venv), or uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo serve test test-fabric check lint types fix lock audit bench notebooks clean
+.PHONY: help setup install demo serve test test-fabric check lint types fix lock audit bench notebooks pictures clean
 
 help: ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 15
@@ -51,6 +51,9 @@ bench: .venv/dev.stamp ## run each script of benchmarks/
 
 notebooks: .venv/dev.stamp ## write each notebook anew from the text beside it
 	@$(BIN)/jupytext --quiet --update --to ipynb notebooks/*.py
+
+pictures: .venv/dev.stamp ## pictures of the console for the docs, from a fresh demo (ARGS="--home DIR": of what is there)
+	@$(BIN)/python docs/pictures.py $(ARGS)
 
 lock: .venv/dev.stamp ## lock the dependencies anew, with hashes (ARGS=--upgrade: newest versions)
 	@$(UV) $(COMPILE) --extra postgres --extra dask --extra kubernetes --extra nvsentinel --group dev -o deploy/requirements-dev.txt $(ARGS)
