@@ -321,6 +321,16 @@ MAINTENANCE: Final = Table(
     history=True,
 )
 
+_EVIDENCE: Final = pa.struct(
+    [
+        ("cause", _S),  # one of the reasons
+        ("feature", _S),  # its column in docs/features.md
+        ("end", _S),  # near, far or both: whose value it is
+        ("value", _F),  # on the feature's own scale; null where missing is what speaks
+        ("odds", _F),  # of a failure, as a multiple of those without it
+    ]
+)
+
 SCORES: Final = Table(
     "scores",
     _schema(
@@ -340,6 +350,7 @@ SCORES: Final = Table(
         ("suspect_probability", _F),
         ("action", _S),
         ("reasons", pa.list_(_S)),  # in operator's words, strongest first
+        ("evidence", pa.list_(_EVIDENCE)),  # the features behind the reasons, at most two of each
         ("peer_device", _S),
         ("peer_interface", _S),
         ("data_age_s", _F),  # age of the newest reading used

@@ -14,7 +14,7 @@ from ingest.schema import Action, FailureType
 from models.actions import first
 from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H
-from models.explain import reasons
+from models.explain import Evidence, evidence, reasons
 
 __all__ = [
     "ALARM_COLUMNS",
@@ -151,7 +151,7 @@ class Diagnoses:
         fiber: shape (n,), whether the suspect is the fibre.
         here: shape (n,), whether the suspect is at the port's own end.
         probability: shape (n,), of the suspect.
-        reasons: of each, strongest first.
+        evidence: of each, what raises its risk, strongest first.
     """
 
     near: list[PortName]
@@ -161,12 +161,16 @@ class Diagnoses:
     fiber: NDArray[np.bool_]
     here: NDArray[np.bool_]
     probability: NDArray[np.float64]
-    reasons: list[list[str]]
+    evidence: list[tuple[Evidence, ...]]
 
     def suspect(self, i: int) -> str:
         """``module``, ``fiber`` or ``unknown``."""
         named = "fiber" if self.fiber[i] else "module"
         return named if self.probability[i] >= _TOLD else "unknown"
+
+    def reasons(self, i: int) -> tuple[str, ...]:
+        """In an operator's words, strongest first."""
+        return reasons(self.evidence[i])
 
     def action(self, i: int) -> Action:
         """What to try first."""
@@ -186,7 +190,7 @@ class Diagnoses:
             float(self.probability[i]),
             *self.ends(i),
             self.action(i),
-            tuple(self.reasons[i]),
+            self.reasons(i),
         )
 
 
@@ -209,5 +213,5 @@ def diagnoses(artifact: Artifact, block: Block, ports: NDArray[np.int64], time: 
         np.array([suspect == "fiber" for suspect, _ in _UNITS])[best],
         np.array([here for _, here in _UNITS])[best],
         np.take_along_axis(units, best[:, None], axis=1)[:, 0],
-        reasons(model, rows),
+        evidence(model, rows),
     )

@@ -136,6 +136,12 @@ class JointModel:
                 out[begin : begin + _AT_ONCE, column] = worse(part[:, own], part[:, far])
         return out
 
+    def whose(self, rows: Floats) -> NDArray[np.str_]:
+        """Shape (n, pairs): ``near``, ``far`` or ``both``, the end whose value `link_view` takes."""
+        own, far = (rows[:, [pair[k] for pair in self._of_risk]] for k in (0, 1))
+        view = self.link_view(rows)
+        return np.where((own == far) | np.isnan(view), "both", np.where(own == view, "near", "far"))
+
     @cached_property
     def _by_side(self) -> list[tuple[np.ufunc, Ints]]:
         """Which of two is the worse, and of which columns: their place in `link_view`, own and far."""

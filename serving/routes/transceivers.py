@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.concurrency import run_in_threadpool
 
+from features.told import told
 from ingest.schema import FailureType
 from models.actions import expected_cost_h, ranked
 from serving.alarms import AlarmRecord, ScoreRun
@@ -19,7 +20,14 @@ from serving.snapshot import Snapshot
 from serving.wire.alarms import SiteQuery
 from serving.wire.base import Name
 from serving.wire.problems import problem_responses
-from serving.wire.transceivers import ActionStep, SeriesQuery, Transceiver, TransceiverAlarm, TransceiverSeries
+from serving.wire.transceivers import (
+    ActionStep,
+    Evidence,
+    SeriesQuery,
+    Transceiver,
+    TransceiverAlarm,
+    TransceiverSeries,
+)
 
 __all__ = ["LANE", "router"]
 
@@ -115,12 +123,18 @@ def _transceiver(score: dict[str, Any], run: ScoreRun, alarm: AlarmRecord | None
         status=score["status"],
         risks={name.removeprefix(_RISK): risk for name, risk in score.items() if name.startswith(_RISK)},
         reasons=score["reasons"] or [],
+        evidence=[_evidence(each) for each in score["evidence"] or ()],
         actions=[ActionStep(action=step.action, cures=step.cures, cost_h=step.cost_h) for step in steps],
         expected_cost_h=expected_cost_h(steps) if steps else None,
         alarm=None if alarm is None else _alarm(alarm),
         data_age_s=_age_now_s(score["data_age_s"], run, now),
         **{name: score[name] for name in _SAME},
     )
+
+
+def _evidence(each: dict[str, Any]) -> Evidence:
+    what, said = told(each["feature"], each["value"])
+    return Evidence(**each, what=what, said=said)
 
 
 def _age_now_s(age_then_s: float | None, run: ScoreRun, now: datetime) -> float | None:

@@ -5,7 +5,7 @@ between the two is mended by the next run, and a reader never sees a run whose s
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from features.cube import PORT
 from features.engine import Engine
-from features.fleet import NO_OPTICS, Fleet
+from features.fleet import NO_OPTICS, Fleet, polars_schema
 from features.pipeline import Block
 from features.shards import fleet_block
 from ingest.errors import ModelError
@@ -39,6 +39,7 @@ Ints = NDArray[np.int64]
 _NEGLIGIBLE: Final = 0.5
 """Below this share of the risk at which alarms are raised it is not said what would fail, where and why: that takes
 longer than the risk, and nobody asks."""
+_SCORES: Final = polars_schema(SCORES)
 _SILENT: Final = "no telemetry in the last six hours"
 
 
@@ -206,7 +207,6 @@ def _scores(
     artifact: Artifact, block: Block, risks: LinkRisks, told: Ints, found: Diagnoses, fleet: Fleet, at: datetime
 ) -> pl.DataFrame:
     """A row of the table ``scores`` for every module known or heard."""
-    schema = pl.from_arrow(SCORES.schema.empty_table()).schema  # type: ignore[union-attr]  # a table becomes a frame
     scored = _scored(block, risks, at).join(_diagnosed(block, told, found), on=PORT, how="left", maintain_order="left")
     known = fleet.as_of(at)
     copper = known.ends().filter("copper").select(PORT).unique().with_columns(why=pl.lit(NO_OPTICS))
@@ -221,7 +221,7 @@ def _scores(
         received_at=pl.lit(datetime.now(UTC)),
         model_version=pl.lit(artifact.version),
     )
-    return rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
+    return rows.select(pl.col(name).cast(kind) for name, kind in _SCORES.items())
 
 
 def _scored(block: Block, risks: LinkRisks, at: datetime) -> pl.DataFrame:
@@ -255,5 +255,6 @@ def _diagnosed(block: Block, told: Ints, found: Diagnoses) -> pl.DataFrame:
         pl.Series("suspect_interface", [interface for _, _, interface in suspects], pl.String),
         pl.Series("suspect_probability", found.probability),
         pl.Series("action", [str(found.action(i)) for i in every], pl.String),
-        pl.Series("reasons", found.reasons, pl.List(pl.String)),
+        pl.Series("reasons", [found.reasons(i) for i in every], pl.List(pl.String)),
+        pl.Series("evidence", [[asdict(each) for each in one] for one in found.evidence], _SCORES["evidence"]),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from features.told import told
 from ingest.schema import FailureType
 from models.actions import Step, ranked
 from models.base import HORIZONS_H
@@ -17,7 +18,7 @@ from serving.drains.sight import Sight
 from serving.errors import LinkNotFoundError, TransceiverNotFoundError
 from serving.snapshot import Snapshot
 
-__all__ = ["End", "FaultUnit", "Sibling", "fault_unit"]
+__all__ = ["End", "FaultUnit", "Shown", "Sibling", "fault_unit"]
 
 _SILENT: Final = "the latest run has no score of it"
 
@@ -56,6 +57,24 @@ class Sibling:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A feature behind a reason.
+
+    Attributes:
+        column: its name in docs/features.md.
+        what, value: what it measures, and its value with the unit.
+        where: at which end.
+        odds: of a failure, as a multiple of those without it.
+    """
+
+    column: str
+    what: str
+    value: str
+    where: str
+    odds: float
+
+
+@dataclass(frozen=True, slots=True)
 class FaultUnit:
     """What the page is about.
 
@@ -69,6 +88,7 @@ class FaultUnit:
         types: P(type, given failure), the most probable first.
         actions: what to try in turn.
         reasons: why, in words.
+        evidence: the features behind each reason, as far as the latest run says them.
     """
 
     link_id: str | None
@@ -81,6 +101,7 @@ class FaultUnit:
     types: Sequence[tuple[str, float]]
     actions: tuple[Step, ...]
     reasons: tuple[str, ...]
+    evidence: Mapping[str, Sequence["Shown"]]
 
 
 def fault_unit(services: Services, snapshot: Snapshot, sight: Sight | None, unseen: str, port: Port) -> FaultUnit:
@@ -119,7 +140,21 @@ def fault_unit(services: Services, snapshot: Snapshot, sight: Sight | None, unse
         types=[(str(kind), p) for kind, p in sorted(types.items(), key=lambda pair: -pair[1])],
         actions=ranked(types),
         reasons=tuple(dict.fromkeys((*(() if alarm is None else alarm.reasons), *said))),
+        evidence=_evidence(ends),
     )
+
+
+def _evidence(ends: Sequence[End]) -> dict[str, list[Shown]]:
+    """Of the first end that has any: both are told the same."""
+    found: dict[str, list[Shown]] = {}
+    for i, end in enumerate(ends):
+        where = {"near": end.name, "far": ends[1 - i].name if len(ends) > 1 else "the far end", "both": "both ends"}
+        for one in () if end.score is None else end.score["evidence"] or ():
+            shown = Shown(one["feature"], *told(one["feature"], one["value"]), where[one["end"]], one["odds"])
+            found.setdefault(one["cause"], []).append(shown)
+        if found:
+            break
+    return found
 
 
 def _with_peer(snapshot: Snapshot, ports: Sequence[Port]) -> Sequence[Port]:

@@ -26,7 +26,7 @@ from serving.web.visit import VisitDep, freshness
 from serving.wire.base import Name, Time
 from serving.wire.verdicts import VerdictAnswer
 
-__all__ = ["LinkQuery", "router"]
+__all__ = ["LinkQuery", "PortQuery", "router"]
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _READERS: Final = asyncio.Semaphore(2)
@@ -57,6 +57,13 @@ class LinkQuery(BaseModel):
     until: Annotated[Time | None, Field(description="With its zone.")] = None
 
 
+class PortQuery(LinkQuery):
+    """The same of a port that is named in the query: where a device has a slash in its name, a path cannot hold it."""
+
+    device: Name
+    interface: Name
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """What the lake and the store say."""
@@ -66,6 +73,12 @@ class _Read:
     plots: tuple[tuple[Plot, ...], ...]
     risks: tuple[Plot, ...]
     verdict: VerdictAnswer | None
+
+
+@router.get("/link", dependencies=[once()])
+async def link_by_query(visit: VisitDep, services: ServicesDep, query: Annotated[PortQuery, Query()]) -> Response:
+    """All that is known of the link at a port."""
+    return await link(query.device, query.interface, visit, services, query)
 
 
 @router.get("/link/{device}/{interface:path}", dependencies=[once()])

@@ -41,11 +41,13 @@ class History:
         tables: each with its rows, the newest first; those without a row are left out.
         marks: the same for plots.
         modules: the installation in each cage now, by cage.
+        open: tickets that are not closed.
     """
 
     tables: tuple[Small, ...]
     marks: tuple[Mark, ...]
     modules: dict[Port, dict[str, Any]]
+    open: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def history(past: Past, ports: Sequence[Port], link_id: str | None) -> History:
     modules = _rows(past, MODULES, ports, "installed_at")
     tickets = _rows(past, TICKETS, ports, "opened_at")
     repairs = _repairs(past, tickets)
+    opened = tuple(row for row in tickets if row["closed_at"] is None)
     swaps = _rows(past, REPLACEMENTS, ports, "time")
     alarms = _alarms(store, ports)
     tables = [
@@ -79,7 +82,7 @@ def history(past: Past, ports: Sequence[Port], link_id: str | None) -> History:
         _decisions(drains, link_id),
     ]
     marks = sorted(_marks(tickets, repairs, swaps, alarms), key=lambda mark: mark.time)
-    return History(tuple(table for table in tables if table.rows), tuple(marks), _in_cages(modules))
+    return History(tuple(table for table in tables if table.rows), tuple(marks), _in_cages(modules), opened)
 
 
 _TICKET: Final = (

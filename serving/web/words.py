@@ -3,7 +3,7 @@
 import math
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 __all__ = ["UNKNOWN", "ago", "band", "duration", "link_path", "number", "percent", "plain", "utc"]
 
@@ -93,6 +93,11 @@ def link_path(site: str, device: str, interface: str) -> str:
 
     >>> link_path("default", "leaf01", "Ethernet1/1")
     '/link/leaf01/Ethernet1%2F1'
+    >>> link_path("default", "pod/leaf01", "Ethernet1")  # in a path a device would end at its slash
+    '/link?device=pod%2Fleaf01&interface=Ethernet1'
     """
+    named = {} if site == "default" else {"site": site}
+    if "/" in device:
+        return f"/link?{urlencode({'device': device, 'interface': interface, **named})}"
     path = f"/link/{quote(device, safe='')}/{quote(interface, safe='')}"
-    return path if site == "default" else f"{path}?site={quote(site, safe='')}"
+    return f"{path}?{urlencode(named)}" if named else path

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AliasChoices, Field
 
@@ -13,7 +13,15 @@ from serving.errors import QueryError
 from serving.series import Column, Point, Series
 from serving.wire.base import Asked, Name, Said, Scored, Time
 
-__all__ = ["ActionStep", "SeriesPoint", "SeriesQuery", "Transceiver", "TransceiverAlarm", "TransceiverSeries"]
+__all__ = [
+    "ActionStep",
+    "Evidence",
+    "SeriesPoint",
+    "SeriesQuery",
+    "Transceiver",
+    "TransceiverAlarm",
+    "TransceiverSeries",
+]
 
 
 class TransceiverAlarm(Said):
@@ -33,6 +41,18 @@ class ActionStep(Said):
     action: Action
     cures: Annotated[float, Field(description="P(it cures), given that the steps before did not.")]
     cost_h: Annotated[float, Field(description="Hours that trying it costs.")]
+
+
+class Evidence(Said):
+    """A feature behind a reason."""
+
+    cause: Annotated[str, Field(description="One of `reasons`.")]
+    feature: Annotated[str, Field(description="Its column in docs/features.md.")]
+    end: Annotated[Literal["near", "far", "both"], Field(description="Whose value it is.")]
+    value: Annotated[float | None, Field(description="On its own scale; null where missing is what speaks.")]
+    what: Annotated[str, Field(description="What it measures.")]
+    said: Annotated[str, Field(description="Its value with the unit, for people.")]
+    odds: Annotated[float, Field(description="Of a failure, as a multiple of those without it.")]
 
 
 class Transceiver(Scored):
@@ -57,6 +77,7 @@ class Transceiver(Scored):
     actions: Annotated[list[ActionStep], Field(description="What to try in turn, for the least expected cost.")]
     expected_cost_h: Annotated[float | None, Field(description="Hours that trying these costs in the mean.")]
     reasons: list[str]
+    evidence: Annotated[list[Evidence], Field(description="The features behind the reasons, at most two of each.")]
     peer_device: str | None
     peer_interface: str | None
     alarm: TransceiverAlarm | None

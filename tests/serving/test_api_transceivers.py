@@ -45,12 +45,27 @@ def test_a_score_has_risks_type_suspect_and_reasons(
         "suspect_probability": 0.875,
         "action": "replace_transceiver",
         "reasons": ["bias 38 % above its baseline"],
+        "evidence": [],
         "peer_device": "spine01",
         "peer_interface": "Ethernet1",
         "alarm": None,
         "data_age_s": 660.0,
     } == {name: value for name, value in answer.items() if name not in {"type_probabilities", *_TO_DO}}
     assert 0.75 == answer["type_probabilities"]["laser_degradation"]
+
+
+def test_the_features_behind_a_reason_are_said_with_their_units(
+    client: TestClient, score: Score, make_score: MakeScore
+) -> None:
+    cause = "laser bias is rising at equal temperature"
+    bias = {"cause": cause, "feature": "bias_max_shift_6h", "end": "near", "value": 0.3221, "odds": 4.5}
+    score(make_score(reasons=[cause], evidence=[bias, bias | {"feature": "bias_spent_24h", "value": None}]))
+
+    first, missing = client.get("/v1/transceivers/leaf01/Ethernet1").json()["evidence"]
+
+    what = "laser current at equal temperature, 6 h against the baseline"
+    assert bias | {"value": pytest.approx(0.3221), "what": what, "said": "+38.0 %"} == first
+    assert (None, "not known") == (missing["value"], missing["said"])
 
 
 def test_what_to_try_is_ranked_by_what_it_costs_until_it_cures(client: TestClient, score: Score) -> None:

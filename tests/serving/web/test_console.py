@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from features.told import told
 from ingest.lake import Lake
 from ingest.schema import SCORES
 from serving.access.tokens import Scope
@@ -113,6 +114,25 @@ def test_both_ends_of_a_link_stand_side_by_side_with_plots_and_numbers(service: 
     assert drawn == page.locator("figure.plot canvas").count() == page.locator("figure.plot .scroll table").count() / 2
     assert "Received light, dBm" in page.locator("#readings ~ h3").all_inner_texts()
     assert "Installations" in page.locator("section[aria-labelledby=history]").inner_text()
+
+
+def test_why_names_the_features_behind_it_with_value_unit_and_end(service: Any, tab: OpenTab) -> None:
+    """As the score row keeps them."""
+    alarm = service.store.open_alarms()[0]
+    run = service.store.latest_run()
+    lake = Lake(service.settings.lake_uri)
+    rows = lake.latest(SCORES, since=run.at, until=run.at + timedelta(hours=1))
+    kept = rows.filter(device=alarm.device, interface=alarm.interface).collect()["evidence"].to_list()[0]
+    page = tab().open(_link(alarm))
+
+    said = page.locator("section[aria-labelledby=why] > ul").inner_text()
+
+    assert kept
+    assert len(kept) <= 6
+    for one in kept:
+        what, value = told(one["feature"], one["value"])
+        assert f"{what}: {value}" in said
+        assert one["feature"] in said
 
 
 def test_the_page_of_a_link_says_that_nobody_probed_it_and_not_that_the_network_is_innocent(

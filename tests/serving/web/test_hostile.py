@@ -1,6 +1,9 @@
 """What comes from devices and people is text on every page; what cannot be asked for is said in a page."""
 
+import html
+import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -67,6 +70,34 @@ def test_names_are_text_wherever_they_stand(pages: TestClient, hostile: str, pat
     assert "<script>alert" not in answer.text
     assert "<img" not in answer.text
     assert "{{7*7}}" in answer.text
+
+
+def test_a_device_with_a_slash_in_its_name_has_a_page_that_its_window_form_stays_on(
+    pages: TestClient, score: Callable[..., None], make_score: Callable[..., pl.DataFrame]
+) -> None:
+    score(make_score("Ethernet1/1", device="pod/leaf01"))
+    address = re.findall(r'href="(/link[^"]*)"', pages.get("/fleet").text)[0]
+
+    answer = pages.get(html.unescape(address))
+
+    assert "<h1>pod/leaf01 Ethernet1/1" in answer.text
+    assert '<input type="hidden" name="device" value="pod/leaf01">' in answer.text
+    assert (
+        200 == pages.get("/link", params={"device": "pod/leaf01", "interface": "Ethernet1/1", "days": "3"}).status_code
+    )
+
+
+def test_a_link_whose_ticket_is_open_says_why_no_alarm_stands(
+    pages: TestClient, lake: Lake, score: Callable[..., None], now: datetime
+) -> None:
+    ticket = {"ticket_id": "INC7", "site": "default", "device": "leaf01", "interface": "Ethernet1", "opened_at": now}
+    lake.append(TICKETS, pl.DataFrame([{**ticket, "received_at": now}]))
+    score()
+
+    said = pages.get("/link/leaf01/Ethernet1").text
+
+    assert "Ticket INC7 is open since" in said
+    assert "no new alarm is raised" in said
 
 
 def test_a_filter_comes_back_as_text(pages: TestClient, hostile: str) -> None:
