@@ -37,12 +37,15 @@ async def model(request: Request, visit: VisitDep, services: ServicesDep) -> Res
         models=models,
         versions=models.versions[:_SHOWN],
         champion=champion,
+        challenger=models.facts.get(CHALLENGER, {}),
         card=honest(models),
         rows=comparison(models),
         leads=list(next((card["leads"] for card in cards.values() if "leads" in card), {})),
         charts=[chart for chart in charts if chart is not None],
         importance=sorted(_importance(champion), key=lambda pair: -pair[1])[:_SHOWN],
         sides=_side_by_side(models),
+        shadow={} if models.shadow is None else models.shadow.found,
+        shadowed=_shadowed({} if models.shadow is None else models.shadow.found),
         drift={} if models.drift is None else models.drift.found,
     )
 
@@ -59,6 +62,21 @@ def _side_by_side(models: Models) -> list[tuple[str, Any, Any]]:
         return []
     told = [_told(facts) for facts in both if facts is not None]
     return [(name, told[0][name], told[1][name]) for name in _SIDES]
+
+
+def _shadowed(found: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Champion and challenger by what came of the hours that both scored: counts, the challenger's likewise."""
+    if not found:
+        return []
+    rows = [("links with an alarm", found["champion_alarms"], found["challenger_alarms"])]
+    one, other = found["champion_judged"], found["challenger_judged"]
+    if one is not None and other is not None:
+        rows += [
+            (f"failures foreseen {lead} h ahead, of {one['failures']}", one["caught"][lead], other["caught"][lead])
+            for lead in one["caught"]
+        ]
+        rows.append(("false alarms", one["false"], other["false"]))
+    return rows
 
 
 def _told(facts: Mapping[str, Any]) -> dict[str, float | None]:

@@ -5,12 +5,12 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ingest.errors import ModelError
 from models.card import told
-from models.kept import BACKTEST, DRIFT, Kept
+from models.kept import BACKTEST, DRIFT, SHADOW, Kept
 from models.registry import CHALLENGER, CHAMPION, Registry, Version
 
 __all__ = ["ModelBook", "Models"]
@@ -28,7 +28,7 @@ class Models:
     Attributes:
         versions: registered, the newest first.
         facts: of the versions that are called champion and challenger, by that name.
-        backtest, drift: the last of each; None where none was kept.
+        backtest, drift, shadow: the last of each; None where none was kept.
         trouble: why it could not be read just now; empty where it could.
     """
 
@@ -36,6 +36,7 @@ class Models:
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     backtest: Kept | None = None
     drift: Kept | None = None
+    shadow: Kept | None = None
     trouble: str = ""
 
     def called(self, alias: str) -> Version | None:
@@ -72,8 +73,7 @@ class ModelBook:
         except Exception as error:  # noqa: BLE001 - MLflow's, its database's or its server's
             _log.warning("what MLflow keeps cannot be read", exc_info=error)
             trouble = f"the registry of models cannot be read: {type(error).__name__}"
-            known = self._known
-            self._known = Models(known.versions, known.facts, known.backtest, known.drift, trouble)
+            self._known = replace(self._known, trouble=trouble)
         self._due_s = time.monotonic() + _EVERY_S
 
     def _read(self) -> Models:
@@ -84,7 +84,7 @@ class ModelBook:
         numbers = {alias: v.version for v in versions for alias in v.aliases if alias in {CHAMPION, CHALLENGER}}
         self._facts = {number: self._facts.get(number) or _facts(registry, number) for number in numbers.values()}
         facts = {alias: self._facts[number] for alias, number in numbers.items()}
-        return Models(versions, facts, registry.last(BACKTEST), registry.last(DRIFT))
+        return Models(versions, facts, registry.last(BACKTEST), registry.last(DRIFT), registry.last(SHADOW))
 
 
 def _facts(registry: Registry, number: str) -> Mapping[str, Any]:
