@@ -5,7 +5,7 @@ Unknown keys are errors that name the nearest right one.
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -23,6 +23,9 @@ _Days = Annotated[float, Field(ge=1, le=36_500)]
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+_MANUAL: Final = "docs/vendors.md"
 
 
 class Collect(_Strict):
@@ -144,7 +147,7 @@ def load_config(path: Path) -> Config:
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be; the text names place and remedy.
     """
-    return load_toml(path, Config, _told)
+    return load_toml(path, Config, _told, _MANUAL)
 
 
 def load_retention(path: Path) -> dict[str, timedelta]:
@@ -153,7 +156,7 @@ def load_retention(path: Path) -> dict[str, timedelta]:
     Raises:
         ConfigError: as `load_config`.
     """
-    return load_toml(path, _Sections, _told).retention.ages()
+    return load_toml(path, _Sections, _told, _MANUAL).retention.ages()
 
 
 def _told(error: dict[str, Any], raw: object) -> str:

@@ -18,13 +18,14 @@ Place = Sequence[int | str]
 _Loaded = TypeVar("_Loaded", bound=BaseModel)
 
 
-def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], Any], str]) -> _Loaded:
+def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], Any], str], manual: str) -> _Loaded:
     """Read and check a file.
 
     Args:
         path: of the file.
         kind: what it is to be.
         told: one of pydantic's errors, with what was read, in the file's own words; empty where another one says it.
+        manual: the page that has one to copy.
 
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be.
@@ -32,7 +33,7 @@ def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], A
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        msg = f"{path}: No such file; -c names another, docs/vendors.md and docs/deliveries.md have some to copy"
+        msg = f"{path}: No such file: name another, or begin with the one in {manual}"
         raise ConfigError(msg) from None
     except OSError as error:
         msg = f"{path}: {error.strerror}"
@@ -44,6 +45,8 @@ def load_toml(path: Path, kind: type[_Loaded], told: Callable[[dict[str, Any], A
         return kind.model_validate(raw)
     except ValidationError as error:
         msg = f"{path}: " + "; ".join(filter(None, (told(dict(e), raw) for e in error.errors())))
+        if all(each["type"] == "missing" for each in error.errors()):
+            msg += f" ({manual} has one to copy)"
         raise ConfigError(msg) from None
 
 

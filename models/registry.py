@@ -209,7 +209,7 @@ class Registry:
         try:
             return str(self._client.get_model_version(self._name, version).tags["run_id"])
         except (self._mlflow.exceptions.MlflowException, KeyError):
-            msg = f"there is no version {version} of {self._name} that forelight made"
+            msg = f"no version {version} of {self._name} was made by forelight: `forelight model list` shows them"
             raise ModelError(msg) from None
 
     def alias(self, alias: str) -> str | None:

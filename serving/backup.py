@@ -30,6 +30,9 @@ def back_up(url: str, to: Path) -> None:
     if to.exists():
         msg = f"{to} is there already: name another file"
         raise StoreError(msg)
+    if not to.parent.is_dir():
+        msg = f"there is no folder {to.parent}: make it, or name another"
+        raise StoreError(msg)
     partial = to.with_name(f".{to.name}.partial")
     try:
         _copy(_file(url), partial)
@@ -89,6 +92,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _check(file: Path) -> None:
+    if not file.is_file():
+        msg = f"there is no file {file}: name one that `forelight backup` wrote"
+        raise StoreError(msg)
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
             said = connection.execute("PRAGMA integrity_check").fetchone()[0]

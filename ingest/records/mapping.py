@@ -148,7 +148,7 @@ def load_map(path: Path) -> RecordMap:
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be.
     """
-    return load_toml(path, RecordMap, lambda error, _: sentence(error, error["loc"], _keys, _where))
+    return load_toml(path, RecordMap, lambda error, _: sentence(error, error["loc"], _keys, _where), "docs/records.md")
 
 
 def _keys(place: Place) -> list[str]:

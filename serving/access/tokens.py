@@ -105,6 +105,9 @@ class TokenStore:
         if not (name.isprintable() and 0 < len(name) <= tokens.c.name.type.length) or name == BOOTSTRAP:  # type: ignore[attr-defined]  # it is a String
             msg = f"{name!r} cannot be a token's name: 1 to 100 printable characters, and not {BOOTSTRAP!r}"
             raise ServingError(msg)
+        if device is not None and not all(each.isprintable() and each for each in device):
+            msg = f"{device[1]!r} at site {device[0]!r} is no host: name it as its samples do"
+            raise ServingError(msg)
         if expires_at is not None and expires_at <= now:
             msg = f"a token that expired at {expires_at.isoformat()} would open nothing"
             raise ServingError(msg)
@@ -150,7 +153,7 @@ class TokenStore:
             connection.execute(change.values(revoked_at=self._clock(), revoked_by=who))
             found = connection.execute(select(tokens).where(named)).mappings().all()
         if not found:
-            msg = f"there is no token with the id or name {which!r}"
+            msg = f"there is no token with the id or name {which!r}: `forelight token list` shows them"
             raise ServingError(msg)
         return tuple(_token(row) for row in found)
 

@@ -204,7 +204,7 @@ def load_config(path: Path) -> DeliverConfig:
     Raises:
         ConfigError: no such file, no TOML, or a key or value that cannot be; the text names place and remedy.
     """
-    return load_toml(path, DeliverConfig, _told)
+    return load_toml(path, DeliverConfig, _told, "docs/deliveries.md")
 
 
 def read_secret(name: str, what: str, variable: str | None, file: Path | None) -> str | None:

@@ -167,7 +167,7 @@ def include(number: int) -> None:
     """
     with _drains() as (_, drains), drains.writing() as writing:
         if not writing.include(number, f"cli:{user()}"):
-            msg = f"there is no exclusion {number}"
+            msg = f"there is no exclusion {number}: `forelight decisions status` lists them"
             raise ServingError(msg)
     typer.echo(f"exclusion {number} has ended")
 

@@ -30,6 +30,9 @@ def run(asked: Mapping[str, object], at: datetime | None, *, as_json: bool) -> N
     Raises:
         ServingError: the question names what is not known, or asks for neither a link nor a job.
     """
+    if not asked.get("link") and not asked.get("node"):
+        msg = "name a link by one of its ports (leaf01/Ethernet1/1), or a job with --job and two or more --node"
+        raise typer.BadParameter(msg)
     try:
         query = VerdictQuery.model_validate(asked)
     except ValidationError as error:

@@ -59,7 +59,8 @@ def forget(adapter: str) -> None:
     """Remove an adapter that is no longer configured, with all that waits for it."""
     with _letters() as letters:
         if adapter not in letters.counts():
-            msg = f"the outbox knows no adapter {adapter!r}"
+            known = ", ".join(sorted(letters.counts())) or "none yet"
+            msg = f"the outbox knows no adapter {adapter!r}; it knows {known}"
             raise LetterError(msg)
         typer.echo(f"{adapter} is forgotten, with {letters.forget(adapter)} deliveries")
 
@@ -67,7 +68,7 @@ def forget(adapter: str) -> None:
 def _each(names: Sequence[str], *, every: bool, do: Callable[[Letters, str, int], None], said: str) -> None:
     if bool(names) == every:
         msg = "name deliveries as `forelight outbox list` shows them, or give --all for all dead ones"
-        raise LetterError(msg)
+        raise typer.BadParameter(msg)
     failed = []
     with _letters() as letters:
         for name in names or [letter.name for letter in letters.listed((DEAD,))]:

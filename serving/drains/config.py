@@ -119,7 +119,7 @@ def load_drain_config(path: Path) -> DrainConfig:
     Raises:
         ConfigError: it is no TOML, or has a key or a value that cannot be; the text names file, place and remedy.
     """
-    return load_toml(path, DrainConfig, _told) if path.exists() else DrainConfig.default()
+    return load_toml(path, DrainConfig, _told, "docs/drains.md") if path.exists() else DrainConfig.default()
 
 
 def _no_class(name: str) -> str:

@@ -83,7 +83,7 @@ class TestVersions:
 
     @pytest.mark.parametrize("version", ["7", "0", "newest", "-1"])
     def test_an_unknown_version_is_named(self, logged: Registry, version: str) -> None:
-        with pytest.raises(ModelError, match=f"^there is no version {version} of logged that forelight made$"):
+        with pytest.raises(ModelError, match=f"^no version {version} of logged was made by forelight: "):
             logged.load(version)
 
     def test_nothing_is_pickled(self, logged: Registry, store: Path) -> None:

@@ -138,6 +138,12 @@ def test_a_copy_is_never_written_over_and_what_is_not_there_not_copied(
 
     with pytest.raises(StoreError, match="is there already"):
         back_up(url, tmp_path / "copy.db")
+    with pytest.raises(StoreError, match="there is no folder"):
+        back_up(url, tmp_path / "nowhere" / "copy.db")
+    with pytest.raises(StoreError, match=r"there is no file .*nowhere"):
+        restore(url, tmp_path / "nowhere.db")
+    with pytest.raises(StoreError, match="there is no file"):
+        restore(url, tmp_path)
     with pytest.raises(StoreError, match="no alarm store"):
         back_up(f"sqlite:///{tmp_path / 'nowhere.db'}", tmp_path / "copy2.db")
     with pytest.raises(StoreError, match="pg_dump"):

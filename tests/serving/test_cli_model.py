@@ -142,9 +142,12 @@ def test_the_card_is_of_the_champion_or_of_the_version_named(console: Console, h
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("promote", "7"), "there is no version 7 of forelight that forelight made"),
-        (("card", "7"), "there is no version 7 of forelight that forelight made"),
-        (("promote", "best"), "there is no version best of forelight that forelight made"),
+        (("promote", "7"), "no version 7 of forelight was made by forelight: `forelight model list` shows them"),
+        (("card", "7"), "no version 7 of forelight was made by forelight: `forelight model list` shows them"),
+        (
+            ("promote", "best"),
+            "no version best of forelight was made by forelight: `forelight model list` shows them",
+        ),
     ],
 )
 def test_an_unknown_version_is_named(

@@ -71,7 +71,15 @@ def test_revoking_one_that_is_not_there_is_one_clear_line(console: Console, tmp_
     done = console(tmp_path, "token", "revoke", "nobody")
 
     assert 1 == done.code
-    assert "forelight: there is no token with the id or name 'nobody'\n" == done.err
+    assert "forelight: there is no token with the id or name 'nobody': `forelight token list` shows them\n" == done.err
+
+
+def test_a_token_of_no_host_is_refused(console: Console, tmp_path: Path) -> None:
+    """An empty variable in a script is no host, and such a token would open nothing."""
+    done = console(tmp_path, "token", "create", "gpu0001", "--scope", "ingest", "--device", "")
+
+    assert 1 == done.code
+    assert "'' at site 'default' is no host" in done.err
 
 
 def test_a_token_of_a_host_is_listed_with_it(console: Console, tmp_path: Path, tokens: TokenStore) -> None:

@@ -113,7 +113,7 @@ def test_the_kill_switch_and_exclusions_are_thrown_shown_and_taken_back(told: Ca
 def test_an_exclusion_that_is_none_is_an_error(home: Path, console: Callable[..., Any]) -> None:
     ran = console(home, "decisions", "include", "7")
 
-    assert (1, "forelight: there is no exclusion 7\n") == (ran.code, ran.err)
+    assert (1, "forelight: there is no exclusion 7: `forelight decisions status` lists them\n") == (ran.code, ran.err)
 
 
 def test_nothing_becomes_active_without_a_month_of_shadow(home: Path, console: Callable[..., Any]) -> None:
