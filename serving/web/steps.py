@@ -50,14 +50,14 @@ class StepForm(BaseModel):
 async def step(
     request: HttpRequest, services: ServicesDep, sessions: SessionsDep, form: Annotated[StepForm, Form()]
 ) -> Response:
-    """Take it, unless the alarm has changed since the page showed it; then back to the page."""
+    """Take it, unless the alarm has changed since the page showed it; then back to where it says what is so now."""
     caller = await operator(request, services, sessions, form.form_key)
     until = services.clock() + timedelta(hours=form.hours) if form.to == "suppress" else None
     seen = f'"{form.revision}."'
     asked = Step(alarm_id=form.alarm_id, to=_TO[form.to], why=form.reason, until=until, if_match=seen)
     await run_in_threadpool(take, services.store, asked, Request(caller.name, None, "/alarm", ""), _nothing)
     services.scores.forget()
-    return RedirectResponse(back(form.path), _SEE_OTHER, dict(HEADERS))
+    return RedirectResponse(f"{back(form.path)}#now", _SEE_OTHER, dict(HEADERS))
 
 
 def _nothing(_record: AlarmRecord, _run: ScoreRun | None) -> Answer:
