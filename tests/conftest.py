@@ -24,6 +24,9 @@ Once = Callable[[str, Callable[[Path], None]], Path]
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before LightGBM: threads that spin wait for each other all day
 
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # each program that a test starts would compile all that it imports
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+
 STRICT = os.environ.get("FORELIGHT_STRICT_SKIPS") == "1"
 """Set by .ci/run, whose machine has everything."""
 
