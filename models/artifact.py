@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +45,26 @@ class Artifact:
     trained_until: datetime
     facts: dict[str, Any]
     version: str
+
+    def with_watch(self, watch: float, why: str) -> "Artifact":
+        """The same model with another threshold of `watch`, under a version of its own; `act` is never below it.
+
+        Args:
+            watch: risk within a day from which an alarm is raised, between 0 and 1.
+            why: stands among the facts: for what budget, by whom.
+
+        Raises:
+            ModelError: no risk reaches such a threshold, or every one does.
+        """
+        if not 0 < watch < 1:
+            msg = f"a threshold of {watch} is none: say a risk between 0 and 1"
+            raise ModelError(msg)
+        before = self.policy
+        act = None if before.act is None else max(before.act, watch)
+        policy = replace(before, watch=watch, act=act, sure=max(before.sure, watch))
+        chosen = f"{watch:.4f} instead of the {before.watch:.4f} of {self.version}: {why}"
+        version = hashlib.sha256(json.dumps([self.version, policy.to_dict()]).encode()).hexdigest()[:12]
+        return replace(self, policy=policy, facts={**self.facts, "watch_chosen": chosen}, version=version)
 
     def save(self, folder: Path) -> None:
         """Write `manifest.json` into a folder, and `hazard.txt` and `fault.txt` where there are trees."""

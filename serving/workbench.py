@@ -20,12 +20,13 @@ from features.describe import columns
 from features.fleet import PORT, Fleet
 from features.label_reasons import explained
 from features.pipeline import FeaturePipeline
-from ingest.errors import LakeError
+from ingest.errors import LakeError, ModelError
 from ingest.exports import ImportReport, import_export
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, LIMITS, PORT_SAMPLES
 from models.alarm import alarm_frame
 from models.alarm_file import read_alarms
+from models.budgets import at_budgets
 from models.evaluate import judge
 from models.paired import Comparison
 from models.points import BudgetPoint
@@ -36,6 +37,8 @@ from serving.backtest.backtesting import judged, judged_events, walked, watched
 from serving.scoring.challenge import compared
 from serving.scoring.training import fresh_tiles, newest_hour, trained
 from serving.settings import Settings
+from serving.verdicts import answer
+from serving.wire.verdicts import VerdictAnswer, VerdictQuery
 
 if TYPE_CHECKING:
     from models.artifact import Artifact
@@ -79,6 +82,20 @@ class Backtest:
     def scorecard(self) -> pd.DataFrame:
         """The cards side by side."""
         return scorecards(*self.cards)
+
+    def within(self, false_per_1000_module_weeks: float) -> BudgetPoint:
+        """The lowest threshold that would have kept within a budget, in hindsight.
+
+        Raises:
+            ModelError: none would have.
+        """
+        found = at_budgets(self.cards[0].curve, (false_per_1000_module_weeks,))
+        if not found:
+            msg = (
+                f"no threshold keeps within {false_per_1000_module_weeks} false alarms: the span is too short for that"
+            )
+            raise ModelError(msg)
+        return found[0]
 
     def curve(self) -> pd.DataFrame:
         """Every threshold that the alarms could have had, with what it would have caught and cost."""
@@ -217,6 +234,19 @@ class Workbench:
         """
         self._fresh()
         return compared(self.lake, champion, challenger, self._step)
+
+    def diagnose(self, at: datetime, **asked: Any) -> VerdictAnswer:
+        """Is it the network, a host, congestion? As `forelight diagnose` answers.
+
+        Args:
+            at: as of when.
+            asked: `link` as ``leaf1/Ethernet1/1``, or `job` and `node`s; `slowdown`, `windows`, `site`.
+
+        Raises:
+            ServingError: neither a link nor a job, or names that are not known.
+        """
+        query = VerdictQuery.model_validate(asked)
+        return answer(self.lake, query.question(), at, query.job)
 
     def _fresh(self) -> None:
         fresh_tiles(self.lake, self._step)

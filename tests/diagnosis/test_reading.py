@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from probed_fabric import AT, NODES, probed, probes
+from probed_fabric import AT, NODES, probed
 
 from diagnosis.parts import Part
 from diagnosis.reading import Question, answered, fabric_of
 from diagnosis.verdict import Kind, Priority
 from ingest.errors import DiagnosisError
 from ingest.lake import Lake
-from ingest.schema import LANE_SAMPLES, PROBES, SCORES
+from ingest.schema import PROBES, SCORES
 
 S = "default"
 Fill = Callable[..., Lake]
@@ -23,20 +24,11 @@ Fill = Callable[..., Lake]
 def _fill(tmp_path: Path) -> Fill:
     """A lake with a fabric and probes through it."""
 
-    def fill(lossy: dict[str, float] | None = None, *, sent: int = 2_000, windows: int = 3) -> Lake:
-        lake: Lake = probed(tmp_path / "lake", lossy, sent=sent, windows=windows)
+    def fill(lossy: dict[str, float] | None = None, **changes: Any) -> Lake:
+        lake: Lake = probed(tmp_path / "lake", lossy, **changes)
         return lake
 
     return fill
-
-
-def _dim(lake: Lake, device: str, interface: str, *, rx: float, tx: float = -1.0) -> None:
-    """A week of readings whose last hour receives less."""
-    times = [AT - timedelta(hours=hours) for hours in range(100, 0, -1)] + [AT - timedelta(minutes=10)]
-    place = {"site": S, "device": device, "interface": interface, "lane": 1, "quality": 0, "source": "snmp"}
-    rows = [{**place, "time": time, "received_at": time, "tx_power_dbm": tx, "rx_power_dbm": -2.0} for time in times]
-    rows[-1]["rx_power_dbm"] = rx
-    lake.append(LANE_SAMPLES, LANE_SAMPLES.of(rows))
 
 
 LOSSY = "gpu3:eth0 → leaf1:h1"
@@ -68,9 +60,7 @@ class TestLinks:
 
     def test_the_part_follows_from_both_ends(self, fill: Fill) -> None:
         """The laser launches as before, less arrives: the fibre, in this direction."""
-        lake = fill({LOSSY: 0.02})
-        _dim(lake, "gpu3", "eth0", rx=-2.0)
-        _dim(lake, "leaf1", "h1", rx=-7.0)
+        lake = fill({LOSSY: 0.02}, dim_db={("leaf1", "h1"): 5.0})
         verdict = answered(lake, Question(ports=((S, "gpu3", "eth0"),)), AT)
 
         assert verdict.part is not None
@@ -139,7 +129,7 @@ class TestContradictions:
     def test_counts_that_cannot_be_are_left_out(self, fill: Fill, wrong: dict[str, int | None]) -> None:
         """One such row ended the verdict on every link."""
         lake = fill({LOSSY: 0.02})
-        row = probes(fabric_of(lake, AT), {}, 2_000, 1)[0]
+        row = lake.latest(PROBES).collect().to_dicts()[0]
         lake.append(PROBES, PROBES.of([{**row, "source_port": 50_001, **wrong}]))
         verdict = answered(lake, Question(ports=((S, "leaf1", "h1"),)), AT)
 
@@ -149,17 +139,7 @@ class TestContradictions:
 
 class TestHosts:
     def test_a_host_that_is_down_is_not_blamed_on_its_cable(self, fill: Fill) -> None:
-        lake = fill(windows=0)
-        rows = probes(fabric_of(lake, AT), {}, 2_000, 3)
-        dead = [
-            {**row, "lost": row["sent"], "forward_lost": None, "reverse_lost": None, "kernel_answers": False}
-            if row["target_device"] == "gpu3"
-            else row
-            for row in rows
-            if row["source_device"] != "gpu3"
-        ]
-        lake.append(PROBES, PROBES.of(dead))
-        verdict = answered(lake, Question(nodes=NODES), AT)
+        verdict = answered(fill(down=["gpu3"]), Question(nodes=NODES), AT)
 
         assert Kind.HOST is verdict.kind
         assert "gpu3" in verdict.why

@@ -139,3 +139,28 @@ def test_a_manifest_that_is_none_is_refused(folder: Path, text: str) -> None:
 
     with pytest.raises(ModelError, match="holds no usable model"):
         Artifact.load(folder)
+
+
+def test_another_threshold_is_another_version_of_the_same_model(made: Artifact, tmp_path: Path) -> None:
+    """`act` and the risk that needs no second score are never below `watch`, and the facts say who chose it."""
+    lower, higher = (made.with_watch(watch, "the crew bears five") for watch in (0.05, 0.6))
+
+    assert (0.05, 0.5, 0.4) == (lower.policy.watch, lower.policy.act, lower.policy.sure)
+    assert (0.6, 0.6, 0.6) == (higher.policy.watch, higher.policy.act, higher.policy.sure)
+    assert 3 == len({made.version, lower.version, higher.version})
+    assert "0.0500 instead of the 0.2000 of abc123: the crew bears five" == lower.facts["watch_chosen"]
+    assert made.model is lower.model
+    lower.save(tmp_path / "lower")
+    assert Artifact.load(tmp_path / "lower").policy == lower.policy
+
+
+def test_without_act_another_threshold_makes_none(made: Artifact) -> None:
+    shy = replace(made, policy=replace(made.policy, act=None, act_reason="too short"))
+
+    assert shy.with_watch(0.1, "").policy.act is None
+
+
+@pytest.mark.parametrize("watch", [0.0, 1.0, -0.1, float("nan")])
+def test_a_threshold_that_is_no_risk_is_refused(made: Artifact, watch: float) -> None:
+    with pytest.raises(ModelError, match="say a risk between 0 and 1"):
+        made.with_watch(watch, "")

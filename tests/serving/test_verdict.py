@@ -64,12 +64,14 @@ def test_the_command_says_the_same_and_what_was_not_looked_at(settings: Settings
     assert "not looked at:" in ran.out
 
 
-@pytest.mark.parametrize(("words", "says"), [(("leaf9/h1",), "leaf9"), ((), "link"), (("--job", "x"), "node")])
+@pytest.mark.parametrize(
+    ("words", "code", "says"), [(("leaf9/h1",), 1, "leaf9"), ((), 2, "name a link"), (("--job", "x"), 2, "--node")]
+)
 def test_the_command_names_what_is_wrong_with_the_question(
-    settings: Settings, console: Callable[..., Any], words: tuple[str, ...], says: str
+    settings: Settings, console: Callable[..., Any], words: tuple[str, ...], code: int, says: str
 ) -> None:
     probed(settings.home / "lake", windows=0)
     ran = console(settings.home, "diagnose", *words, "--at", AT.isoformat())
 
-    assert 1 == ran.code
+    assert code == ran.code
     assert says in ran.err

@@ -1,15 +1,18 @@
 """The workbench: what the commands do, as frames, on a home of its own or that of the command line."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from data_samples import SAMPLE
+from data_samples.probed import ProbedFabric
 from features.pipeline import FeaturePipeline
-from ingest.errors import LakeError
+from ingest.errors import LakeError, ModelError, ServingError
 from models.artifact import Artifact
 from serving.workbench import Workbench, scorecards
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
 @pytest.fixture(name="bench", scope="module")
@@ -76,3 +79,22 @@ def test_a_back_test_has_alarms_failures_risks_and_cards(
     assert [card.name for card in found.cards] == list(found.scorecard().columns)
     assert found.curve()["threshold"].is_monotonic_decreasing
     assert found.scorecard().equals(scorecards(*found.cards))
+    bought = found.within(20.0)
+    assert bought.false_per_1000_module_weeks <= 20.0
+    assert bought.threshold == min(p.threshold for p in found.cards[0].curve if p.false_per_1000_module_weeks <= 20.0)
+    with pytest.raises(ModelError, match="no threshold keeps within -1"):
+        found.within(-1)
+
+
+def test_the_verdict_is_that_of_the_command(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path)
+    for table, rows in ProbedFabric(NOW, {"gpu3:eth0 → leaf1:h1": 0.02}).tables():
+        bench.lake.append(table, rows)
+
+    verdict = bench.diagnose(NOW, link="leaf1/h1")
+
+    assert "network_faulty" == verdict.kind
+    assert verdict.fault is not None
+    assert ["gpu3:eth0 → leaf1:h1"] == verdict.fault.links
+    with pytest.raises(ServingError, match="ask for"):
+        bench.diagnose(NOW)
