@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probed_fabric import AT, probed, probes
+from probed_fabric import AT, probed
 
 from diagnosis.reading import Question, answered, fabric_of
 from diagnosis.traces import paths_traced, ports_by_address, traced, unmapped
@@ -111,8 +111,14 @@ def test_windows_from_files_which_tell_less_are_judged_too(lake: Lake) -> None:
     assert "probes" not in answered(lake, Question(ports=((S, "leaf0", "u0"),)), AT).missing
 
 
+def _first(lake: Lake) -> dict[str, Any]:
+    """What the first server saw of another."""
+    rows = lake.latest(PROBES).filter(source_device="gpu0", target_device="gpu2").sort("time").collect()
+    return rows.row(0, named=True)
+
+
 def test_an_address_that_two_hosts_claim_is_nobodys(lake: Lake) -> None:
-    row = probes(fabric_of(lake, AT), {}, 2_000, 1)[0]
+    row = _first(lake)
     lake.append(PROBES, PROBES.of([{**row, "source_device": "gpu6", "source_address": "10.0.0.1"}]))
     found = ports_by_address(lake, lake.latest(PROBES).collect())
 
@@ -121,7 +127,7 @@ def test_an_address_that_two_hosts_claim_is_nobodys(lake: Lake) -> None:
 
 
 def test_what_others_say_of_an_address_is_not_its_hosts_word(lake: Lake) -> None:
-    row = probes(fabric_of(lake, AT), {}, 2_000, 1)[0]
+    row = _first(lake)
     lake.append(PROBES, PROBES.of([{**row, "target_device": "gpu6", "target_address": "10.0.0.2"}]))
 
     assert (S, "gpu2", "eth0") == ports_by_address(lake, lake.latest(PROBES).collect())["10.0.0.2"]
