@@ -2,13 +2,12 @@
 
 Seeds are fixed and were not looked at while anything was tuned. A localiser's answer is the links that its findings
 are located at. Bars: F1 of 0.99 of known paths, ahead of every other; with spray, one-way loss and the optic's score
-(AUC 0.90) at four faults link precision of 0.6 and group recall of 0.9; 100,000 links and two million observations in
-20 s of one core; no all-clear where more was lost than the least loss that would have been found.
+(AUC 0.90) at four faults link precision of 0.6 and group recall of 0.9; no all-clear where more was lost than the
+least loss that would have been found. ``benchmarks/judge.py`` has the large fabric.
 """
 
 import argparse
 import os
-import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -185,24 +184,6 @@ def sprays(seeds: Iterable[int]) -> None:
             spray(seeds, count, auc)
 
 
-def large(links: int, rows: int) -> None:
-    """One window of a large fabric on one core."""
-    k = next(k for k in range(4, 200, 2) if k**3 // 2 >= links)
-    tree, rng = FatTree(k), np.random.default_rng(FIRST_SEED)
-    loss = background(2 * tree.cables, rng)
-    truth = set(faults(loss, 50, 0.005, 0.5, rng).tolist())
-    flows = draw_flows(tree, rows, rows * 50, rng)
-    lost = round_trip(flows, loss, rng)
-    paths = crossings(np.hstack([flows.there.links, flows.back.links]), loss.size)
-    seen = Observations(paths, flows.sent.astype(float), (lost.there + lost.back).astype(float))
-    start, wall, score = time.process_time(), time.perf_counter(), Score()
-    found = Glrt().localize(seen).links
-    score.add(found, truth, time.process_time() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    size = f"{tree.cables:,} links both ways, {rows:,} observations"
-    print(f"large: {size}: {score.line()} CPU, {time.perf_counter() - wall:.1f} s, {peak:.1f} GB")
-
-
 INNOCENCE = Setup("", (1, 2, 3), 2e-3, 0.3, 20_000, 400_000)
 
 
@@ -249,14 +230,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED, help="another one while anything is tuned")
-    parser.add_argument("--only", choices=["known", "spray", "large", "innocence"])
+    parser.add_argument("--only", choices=["known", "spray", "innocence"])
     wanted = parser.parse_args()
     first = wanted.first_seed
     seeds = range(first, first + wanted.seeds)
     parts: dict[str, Callable[[], None]] = {
         "known": lambda: known_paths(seeds),
         "spray": lambda: sprays(seeds),
-        "large": lambda: large(100_000, 2_000_000),
         "innocence": lambda: innocence(range(first, first + 10 * wanted.seeds)),
     }
     for name, part in parts.items():
