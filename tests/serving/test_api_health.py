@@ -235,9 +235,9 @@ class TestContract:
         )
         for path, methods in spec["paths"].items():
             for method, operation in methods.items():
-                changes = method != "get" and path != "/v1/score"
-                scope = "ingest" if path in {"/v1/samples", "/v1/probes"} else "operate"
-                wanted = [{"token": [scope]}] if changes else [{"token": ["read"]}, {}]
+                of_hosts = path in {"/v1/samples", "/v1/probes", "/v1/probes/pinglist"}
+                guarded = of_hosts or (method != "get" and path != "/v1/score")
+                wanted = [{"token": ["ingest" if of_hosts else "operate"]}] if guarded else [{"token": ["read"]}, {}]
                 assert (wanted if path.startswith("/v1/") else []) == operation["security"], (method, path)
 
     def test_what_the_contract_says_of_tokens_is_so(self, store: AlarmStore, settings: Settings, now: datetime) -> None:
