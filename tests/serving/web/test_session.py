@@ -140,7 +140,7 @@ def test_a_step_is_taken_by_who_signed_in_with_a_reason(opened: Open, alarm: Ala
 
     answer = client.post("/alarm", data=_step(alarm, _form_key(client), path="/?level=act"))
 
-    assert (303, "/?level=act") == (answer.status_code, answer.headers["location"])
+    assert (303, "/?level=act#now") == (answer.status_code, answer.headers["location"])
     event = store.events(alarm.alarm_id)[-1]
     assert (Status.ACKED, "bootstrap", "seen") == (event.to_status, event.who, event.why)
     assert ("POST /alarm", "bootstrap", "303") in {(e.what, e.who, e.outcome) for e in entries(store.engine)}
