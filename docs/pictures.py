@@ -30,7 +30,8 @@ _COLOURS: Final = 64
 """Of a picture's palette: a page has few, and a plot's lines stay apart."""
 _FORELIGHT: Final = str(Path(sys.executable).with_name("forelight"))
 _FOLDER: Final = Path(__file__).parent / "pictures"
-_PATIENCE_S: Final = 60
+_PATIENCE_S: Final = 300
+"""A page of a busy machine takes its time."""
 
 
 def take(browser: Browser, address: str, folder: Path) -> list[Path]:
@@ -45,6 +46,7 @@ def take(browser: Browser, address: str, folder: Path) -> list[Path]:
     written = []
     for suffix, (width, height) in _SIZES.items():
         context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        context.set_default_timeout(_PATIENCE_S * 1000)
         with contextlib.closing(context):
             page = context.new_page()
             _warm(page, address)

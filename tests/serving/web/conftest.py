@@ -32,6 +32,7 @@ from serving.scoring.scorer import score_fleet
 from serving.settings import Settings
 from serving.store import AlarmStore
 
+PATIENCE_MS = 180_000  # a page of a busy machine takes its time
 BOOTSTRAP = "correct horse battery staple"
 SEEN = "[guard]\nobserved_within_s = 7200\n"  # the fleet is read once an hour
 Step = Callable[..., Any]
@@ -178,6 +179,7 @@ def _tab(chromium: Browser, service: Service) -> Iterator[Callable[..., Tab]]:
         scheme = "dark" if dark else "light"
         size: Any = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme, java_script_enabled=script)  # type: ignore[arg-type]  # one of its words
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         made = Tab(context.new_page(), at)
         tabs.append(made)
