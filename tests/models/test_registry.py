@@ -137,7 +137,7 @@ class TestChampion:
         assert "1" == registry.rollback()
 
     def test_an_unknown_version_is_not_promoted(self, logged: Registry) -> None:
-        with pytest.raises(ModelError, match="there is no version 9 of logged"):
+        with pytest.raises(ModelError, match="no version 9 of logged was made by forelight"):
             logged.promote("9", "better")
 
         assert "v2" == logged.champion().version
