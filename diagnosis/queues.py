@@ -12,10 +12,13 @@ from diagnosis.trips import Flags, Trips
 __all__ = ["congested"]
 
 _MOST = 0.8
+"""Of the answered flows over a queue that stands so many are slow; the rest came before it stood [judgement]."""
 _SEVERAL = 2
+"""One slow flow is its hosts' affair."""
 _LOST = 10
+"""Fewer lost packets do not tell which direction overflows [judgement]."""
 _AS_MANY = 4
-"""One direction loses so many times what the other does."""
+"""One direction loses so many times what the other does [judgement]."""
 
 
 def congested(trips: Trips, known: Known, limits: Limits) -> tuple[list[ProbeFinding], Trips]:
