@@ -26,14 +26,18 @@ import polars as pl
 
 from features.fleet import PORT, Fleet
 from features.labels import Verdict, censoring, link_maintenance
+from models.rows import TICKET_LAG
 
-__all__ = ["NEITHER", "RIGHT", "false_alarms", "hits", "placed", "unknown_ports"]
+__all__ = ["NEITHER", "RIGHT", "TOLD_WITHIN", "false_alarms", "hits", "placed", "unknown_ports"]
 
 RIGHT: Final = timedelta(days=7)
 """An alarm is about the failures of the week after it."""
 
 NEITHER: Final = timedelta(days=30)
 """One that has stood since longer before is false, whatever came of it."""
+
+TOLD_WITHIN: Final = RIGHT + TICKET_LAG
+"""So long after an alarm it is known whether it was right."""
 
 
 def placed(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from rich.table import Table
 
+from models.counting import TOLD_WITHIN
 from models.points import BudgetPoint, HorizonCalibration
 
 __all__ = [
@@ -226,15 +227,14 @@ def scorecard_table(*cards: Scorecard, title: str = "Scorecard") -> Table:
     return table
 
 
-def early_days(card: Scorecard, known_until: datetime, told_within: timedelta) -> str:
+def early_days(card: Scorecard, known_until: datetime) -> str:
     """Says how many false alarms may yet turn out right, and until when to judge for there to be none; else "".
 
     Args:
         card: the scorecard.
         known_until: telemetry and tickets reach so far.
-        told_within: so long after an alarm it is known whether it was right.
     """
-    told_until = known_until - told_within
+    told_until = known_until - TOLD_WITHIN
     open_days = sum(count for day, count in card.false_by_day.items() if day >= told_until.date())
     if not open_days or card.end <= told_until:
         return ""

@@ -14,10 +14,8 @@ from ingest.errors import ModelError, ServingError
 from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES
 from models.alarm import alarm_frame
-from models.counting import RIGHT
 from models.folds import EMBARGO
 from models.risk_log import RiskLog
-from models.rows import TICKET_LAG
 from models.scorecard import early_days
 from serving.backtest.backtesting import judged, judged_events, unwatched, walked, watched
 from serving.backtest.comparing import Watchers, rule_alarms
@@ -114,7 +112,7 @@ class _Scene:
         days = watched(self.lake)
         parts = fold_cards(found, judged_events(self.lake, self.fleet), self.fleet, days) if found.of else []
         main = cards[: len(cards) - len(others) + 1]  # of the others the modules' warning limits, the first of them
-        early = early_days(cards[0], newest_hour(self.lake), RIGHT + TICKET_LAG)
+        early = early_days(cards[0], newest_hour(self.lake))
         notes = (found.note, unwatched(self.lake, self.span), early)
         return Told(tuple(main), tuple(cards), tuple(parts), tuple(note for note in notes if note))
 

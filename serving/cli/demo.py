@@ -30,7 +30,7 @@ from models.kept import BACKTEST
 from models.registry import Registry
 from models.report import write_report
 from models.risk_log import RiskLog
-from models.scorecard import Scorecard, scorecard_table
+from models.scorecard import Scorecard, early_days, scorecard_table
 from serving.backtest.backtesting import judged, walked
 from serving.cli import serve as server
 from serving.cli.progress import step
@@ -74,7 +74,8 @@ def run(*, serve: bool, port: int) -> None:
     _live(home, lake, console)
     cards, scoring, standing = _learn(settings, lake)
     console.print(scorecard_table(*cards, title=f"Back-test of the last {_TEST_DAYS} days"))
-    console.print(_SYNTHETIC)
+    for note in (early_days(cards[0], cards[0].end), _SYNTHETIC):
+        console.print(note, highlight=False)
     console.print(
         f"scored {scoring.run.modules_scored} modules at {scoring.run.at:%Y-%m-%d %H:%M}Z "
         f"({scoring.run.modules_unknown} unknown), {standing} alarms open",

@@ -19,10 +19,9 @@ from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from models.alarm_file import read_alarms
 from models.baselines.limits import limit_alarms
-from models.counting import RIGHT, unknown_ports
+from models.counting import unknown_ports
 from models.evaluate import judge, judge_levels
 from models.risk_card import with_alarm_risks
-from models.rows import TICKET_LAG
 from models.scorecard import Scorecard, early_days, scorecard_table
 from models.tables import rich_table, small_tables
 from serving.backtest.backtesting import unwatched, watched
@@ -58,7 +57,7 @@ def run(alarms: Path, *, data: Path | None, start: datetime | None, end: datetim
         shown.update(task, description="module limits", total=(end - start) / timedelta(days=1))
         limits = _limits(lake, fleet, start, end, lambda done: shown.update(task, completed=done))
         baseline = judge(limits, events, fleet, start=start, end=end, name="module limits", watched=days)
-        early = early_days(cards[0], known_until, RIGHT + TICKET_LAG)
+        early = early_days(cards[0], known_until)
         unseen = unwatched(lake, (start, end))
     if unseen:
         Console(stderr=True).print(unseen, markup=False)

@@ -399,5 +399,5 @@ def test_false_alarms_of_the_last_days_are_said_to_be_open(judged: Judge) -> Non
     card = judged(_alarm(END - 8 * DAY), _alarm(END - 3 * DAY, interface="Ethernet1"), events=[])
 
     assert card.false_alarms == 2
-    assert early_days(card, END, 7 * DAY).startswith("1 of 2 false alarms were raised since 2026-03-22")
-    assert early_days(card, END + 7 * DAY, 7 * DAY) == ""
+    assert early_days(card, END + 2 * DAY).startswith("1 of 2 false alarms were raised since 2026-03-22")
+    assert early_days(card, END + 9 * DAY) == ""
