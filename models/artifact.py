@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import lightgbm as lgb
-import numpy as np
 
 from features.pipeline import FeaturePipeline
 from ingest.errors import ModelError
 from models.base import FAULTS, HORIZONS_H
+from models.calibration import Calibration
 from models.hazard import Scorer
 from models.joint import JointModel
 from models.policy import Policy
@@ -21,9 +21,8 @@ from models.symptoms import SymptomModel
 
 __all__ = ["Artifact"]
 
-_FORM: Final = 3
+_FORM: Final = 4
 _MANIFEST: Final = "manifest.json"
-_CALIBRATION: Final = ("floor", "slope", "offset")
 _TREES: Final = ("hazard.txt", "fault.txt")
 """Trees that correct the ramps of the hazard, and those of the fault; either may have none."""
 
@@ -85,7 +84,7 @@ class Artifact:
             "faults": [[fault.failure_type, fault.here] for fault in FAULTS],
             "ramps": hazard.fitted.ramps.to_dict(),
             "symptoms": self.model.fault_.symptoms_.to_dict(),
-            "calibration": {name: getattr(hazard, f"{name}_").tolist() for name in _CALIBRATION},
+            "calibration": hazard.calibration_.to_dict(),
             "policy": self.policy.to_dict(),
             "trees": [name for name, booster in trees.items() if booster is not None],
             "sha256": {name: _digest(folder / name) for name, booster in trees.items() if booster is not None},
@@ -130,8 +129,7 @@ class Artifact:
         hazard_trees, model.fault_.trees_ = (_booster(folder / name) if name in digests else None for name in _TREES)
         model.fault_.symptoms_ = SymptomModel.from_dict(manifest["symptoms"], model.names)
         hazard.scorer_ = Scorer(RampModel.from_dict(manifest["ramps"], hazard.names, hazard.signs), hazard_trees)
-        for name in _CALIBRATION:
-            setattr(hazard, f"{name}_", np.array(manifest["calibration"][name], np.float64))
+        hazard.calibration_ = Calibration.from_dict(manifest["calibration"])
         until = datetime.fromisoformat(manifest["trained_until"])
         return cls(model, Policy.from_dict(manifest["policy"]), until, manifest["facts"], manifest["version"])
 

@@ -1,24 +1,23 @@
 """When a link fails: a score that ramps and trees make, and a pooled discrete-time hazard of it.
 
 Person-period form (Singer & Willett 1993): a row counts once for each interval of `INTERVALS_H` in which its link is at
-risk; the hazard of an interval is logistic in the score, so cumulative risk, 1 - prod(1 - hazard), rises by
-construction, and all horizons put links in the same order. One failure weighs one, however many rows lead to it.
+risk; the hazard of an interval rises with the score (`models.calibration`), so cumulative risk, 1 - prod(1 - hazard),
+rises by construction, and all horizons put links in the same order. A failure weighs one, however many rows lead to it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.model_selection import GroupKFold
 
 from ingest.errors import ModelError
 from models import boosting
-from models.base import HORIZONS_H, INTERVALS_H
+from models.base import HORIZONS_H
+from models.calibration import CALM_WEIGHT, Calibration
 from models.ramps import Hold, RampModel
 from models.rows import RiskSet
 
@@ -29,15 +28,8 @@ Floats64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_CALM_WEIGHT: Final = 0.05
-"""What an hour of a well link weighs beside a failure, which weighs one [judgement]."""
 _CALM_H: Final = 72.0
 """A link is well if it was seen for so long afterwards, and no failure came within a week."""
-_LENGTH_H: Final = np.array([end - begin for begin, end in INTERVALS_H], np.float64)
-_SUDDEN_AN_HOUR: Final = 0.01 / 8766
-"""Failures of a link an hour that nothing foretells, before any were seen: 1 % a year (optics reference 2.4)."""
-_HOLD: Final = 2.0
-"""Failures that it takes to move a calibration halfway from where it starts [judgement]."""
 _STEPS: Final = 20
 """Rounds of trees between which is chosen."""
 
@@ -76,8 +68,7 @@ class Hazard:
         seed: of folds and trees.
         hold: how hard the coefficients of ramps are held at 0.
         scorer_: fitted on all links; None before `fit`.
-        floor_, slope_, offset_: shape (intervals,), calibration: a part fails without any warning, logit floor; of
-            the rest logit h = slope * score + offset.
+        calibration_: from scores to hazards of intervals.
         out_of_fold_: of each fold the names of the links that its scorer has not seen, and the scorer.
         importance_: of each column the mean of what it adds to the score before a failure.
     """
@@ -89,9 +80,7 @@ class Hazard:
     seed: int = 7
     hold: Hold = field(default_factory=Hold)
     scorer_: Scorer | None = field(default=None, init=False)
-    floor_: Floats64 = field(default_factory=lambda: np.log(_LENGTH_H * _SUDDEN_AN_HOUR), init=False)
-    slope_: Floats64 = field(default_factory=lambda: np.ones(len(INTERVALS_H)), init=False)
-    offset_: Floats64 = field(default_factory=lambda: np.log(_LENGTH_H * _CALM_WEIGHT), init=False)
+    calibration_: Calibration = field(default_factory=Calibration.start, init=False)
     out_of_fold_: list[tuple[frozenset[str], Scorer]] = field(default_factory=list, init=False)
     importance_: dict[str, float] = field(default_factory=dict, init=False)
 
@@ -105,8 +94,7 @@ class Hazard:
         if not fails.any():
             msg = "there is no failure to learn from: no counted ticket has telemetry before it"
             raise ModelError(msg)
-        fresh = Hazard(self.names, self.signs)
-        self.out_of_fold_, self.floor_, self.slope_, self.offset_ = [], fresh.floor_, fresh.slope_, fresh.offset_
+        self.out_of_fold_, self.calibration_ = [], Calibration.start()
         known = np.flatnonzero(weight > 0)
         folds = min(self.folds, len(set(data.link[fails])))
         rounds = 0
@@ -122,7 +110,7 @@ class Hazard:
                 scorer = Scorer(ramp, tree)
                 held_out[new] = scorer.score(data.rows[new])
                 self.out_of_fold_.append((frozenset(data.link[new]), scorer))
-            self._calibrate(data, held_out)
+            self.calibration_ = self.calibration_.fitted(data, held_out)
         ramp = self._ramps().fit(data.rows[known], fails[known], weight[known])
         tree = self._boost(data.rows[known], fails[known], weight[known], ramp, rounds) if rounds else None
         self.scorer_ = Scorer(ramp, tree)
@@ -130,9 +118,9 @@ class Hazard:
         return self
 
     def start(self) -> Self:
-        """Be what physics alone says, before any failure was seen: an interval takes its part of the week's hazard."""
+        """Be what physics alone says, before any failure was seen."""
         self.scorer_ = Scorer(RampModel.day_one(self.names, self.signs))
-        self.offset_ = np.log(_LENGTH_H / _LENGTH_H.sum())
+        self.calibration_ = Calibration.of_week()
         return self
 
     def risk(self, rows: Floats, scorer: Scorer | None = None) -> Floats:
@@ -145,9 +133,7 @@ class Hazard:
         Raises:
             ModelError: the model was not fitted.
         """
-        scores = (scorer or self.fitted).score(rows)
-        hazard = _hazard(scores[:, None], self.floor_, self.slope_, self.offset_)
-        return (1.0 - np.cumprod(1.0 - hazard, axis=1)).astype(np.float32)
+        return self.calibration_.risk((scorer or self.fitted).score(rows)).astype(np.float32)
 
     def risk_unseen(self, rows: Floats, link: NDArray[np.object_]) -> Floats:
         """As `risk`, by the scorers that have not seen each row's link: what a new link would get."""
@@ -225,16 +211,6 @@ class Hazard:
             monotone_constraints=list(self.signs),
         )
 
-    def _calibrate(self, data: RiskSet, scores: Floats64) -> None:
-        """Floor, slope and offset of each interval, from scores of links that were not seen."""
-        for k in range(len(INTERVALS_H)):
-            at_risk, fails = data.at_risk(k)
-            if fails.any():
-                start = (self.floor_[k], self.slope_[k], self.offset_[k])
-                weight = data.weight[at_risk] / _LENGTH_H[k]
-                found = _calibrated(scores[at_risk], fails[at_risk], weight, start)
-                self.floor_[k], self.slope_[k], self.offset_[k] = found
-
     def _weigh(self, rows: Floats, weight: Floats64) -> None:
         means = np.average(self.fitted.contributions(rows), axis=0, weights=weight)
         self.importance_ = {name: float(mean) for name, mean in zip(self.names, means, strict=True) if mean > 0}
@@ -243,33 +219,11 @@ class Hazard:
 def about_to_fail(data: RiskSet) -> tuple[Bools, Floats64]:
     """Which rows lead to a failure within a week or a rescue from it, and what each weighs: 0 if not well either."""
     fails: Bools = data.leads > 0
-    weight = np.where(~fails & (data.observed_h >= _CALM_H), data.weight * _CALM_WEIGHT, 0.0)
+    weight = np.where(~fails & (data.observed_h >= _CALM_H), data.weight * CALM_WEIGHT, 0.0)
     if fails.any():
         _, event, count = np.unique(data.event[fails], return_inverse=True, return_counts=True)
         weight[fails] = data.leads[fails] / count[event]
     return fails, weight
-
-
-def _calibrated(
-    scores: Floats64, fails: Bools, weight: Floats64, start: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    """Floor, slope and offset under which what happened is most likely, pulled towards where they start."""
-    target = fails.astype(np.float64)
-
-    def loss(values: Floats64) -> float:
-        hazard = np.clip(_hazard(scores, *values), 1e-12, 1 - 1e-12)
-        fit = -(weight @ (target * np.log(hazard) + (1 - target) * np.log1p(-hazard)))
-        return float(fit + 0.5 * _HOLD * (((values - start) / (1.0, 0.3, 1.0)) ** 2).sum())
-
-    found = minimize(loss, start, method="L-BFGS-B", bounds=[(-20, 0), (0.05, 2.0), (-20, 10)]).x
-    return float(found[0]), float(found[1]), float(found[2])
-
-
-def _hazard(scores: Floats64, floor: Any, slope: Any, offset: Any) -> Floats64:
-    """P(a link fails in an interval): without a warning, or as its score says."""
-    sudden = expit(floor)
-    hazard: Floats64 = sudden + (1 - sudden) * expit(slope * scores + offset)
-    return hazard
 
 
 def _losses(scores: Floats64, fails: Bools, weight: Floats64) -> Floats64:

@@ -17,7 +17,7 @@ from models import boosting
 from models.base import HORIZONS_H, Prediction
 from models.fault import FaultModel
 from models.hazard import Hazard
-from models.policy import ALARM_HORIZON_H
+from models.policy import ALARM_HORIZON_H, Scale
 from models.ramps import Hold
 from models.rows import RiskSet
 from models.symptoms import ONLY_SYMPTOMS
@@ -111,6 +111,14 @@ class JointModel:
             link: shape (n,), name of each row's link.
         """
         return self.hazard_.risk_unseen(rows, link)
+
+    @property
+    def alarm_scale(self) -> Scale:
+        """From risks that alarms rest on to the scores behind them, and back."""
+        calibration = self.hazard_.calibration_
+        return Scale(
+            lambda risk: calibration.score(risk, _ALARM_COLUMN), lambda score: calibration.risk(score)[:, _ALARM_COLUMN]
+        )
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ have already done; back-test and live scoring call the same one.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ __all__ = [
     "CLEAR_BELOW",
     "Change",
     "Policy",
+    "Scale",
     "Scored",
     "Standing",
     "Unseen",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float32]
+Floats64 = NDArray[np.float64]
 
 ALARM_HORIZON_H: Final = 24
 """Alarms rest on the risk within a day. All horizons put links in the same order; within a week the risk of every link
@@ -47,7 +49,7 @@ _TAIL: Final = 50
 _FIRM: Final = 10
 """So many peaks above a level and more say by themselves where it is; fewer are smoothed."""
 _ABOVE: Final = 1e-3
-"""A threshold above every peak lies so far above the highest (log-odds), not at it."""
+"""A threshold above every peak lies so far above the highest (in the tail's scale), not at it."""
 _BEYOND: Final = 0.1
 """`act` is read from the tail down to a tenth of an expected alarm; below that, history is too short to bear it."""
 
@@ -235,32 +237,46 @@ class Unseen:
         return np.asarray(peaks[peaks > 0], np.float32)
 
 
-def fit_policy(unseen: Unseen, *, watch_budget: float = WATCH_BUDGET, act_budget: float = ACT_BUDGET) -> Policy:
+class Scale(NamedTuple):
+    """Where the peaks of healthy links thin out evenly, as an exponential does: from risks to there, and back."""
+
+    of_risk: Callable[[Floats64], Floats64]
+    risk: Callable[[Floats64], Floats64]
+
+
+_LOG_ODDS: Final = Scale(logit, expit)
+
+
+def fit_policy(
+    unseen: Unseen, scale: Scale = _LOG_ODDS, *, watch_budget: float = WATCH_BUDGET, act_budget: float = ACT_BUDGET
+) -> Policy:
     """Thresholds that healthy links of the past would have crossed as often as the budgets allow.
 
     Args:
         unseen: risks and what became of the links.
+        scale: of the tail beyond the data: the model's scores, where it has any. A calibration stretches some of their
+            log-odds and draws others together, and with them the tail.
         watch_budget: false alarms per 1,000 modules and week.
         act_budget: the same for `act`.
     """
     need, of = 2, 3
     peaks, weeks = unseen.peaks(persistent(unseen.risk, need, of)), unseen.module_weeks
     allowed, act_allowed = (budget * weeks / 1000.0 for budget in (watch_budget, act_budget))
-    watch = _crossed(peaks, allowed)
+    watch = _crossed(peaks, allowed, scale)
     bears = act_allowed >= _BEYOND
     reason = f"{weeks:,.0f} healthy module-weeks are too few; {_BEYOND / act_budget * 1000:,.0f} are needed"
     return Policy(
         watch,
-        max(_crossed(peaks, act_allowed), watch) if bears else None,
+        max(_crossed(peaks, act_allowed, scale), watch) if bears else None,
         "" if bears else reason,
-        max(_crossed(unseen.peaks(unseen.risk), allowed / 2), watch),
+        max(_crossed(unseen.peaks(unseen.risk), allowed / 2, scale), watch),
         need,
         of,
         healthy_weeks=weeks,
     )
 
 
-def _crossed(peaks: Floats, allowed: float) -> float:
+def _crossed(peaks: Floats, allowed: float, scale: Scale) -> float:
     """The level that `allowed` of the peaks exceed: one of them where many are allowed, else one of their tail.
 
     The third highest of hundreds is where it is by chance: where few are allowed, the ten highest say together where
@@ -269,18 +285,23 @@ def _crossed(peaks: Floats, allowed: float) -> float:
     """
     if peaks.size == 0:
         return 0.5
-    scores = logit(np.clip(peaks.astype(np.float64), 1e-6, 1 - 1e-6))
+    scores = scale.of_risk(np.clip(peaks.astype(np.float64), 1e-6, 1 - 1e-6))
+    return float(scale.risk(np.array([_level(scores, allowed)]))[0])
+
+
+def _level(scores: Floats64, allowed: float) -> float:
+    """The score that `allowed` of the descending ones exceed."""
     if allowed >= _FIRM:
-        return float(expit(_seen(scores, allowed)))
+        return _seen(scores, allowed)
     few = max(_seen(scores, _FIRM), _beyond(scores, _FIRM, max(allowed, 1.0)))
     if allowed >= 1:
-        return float(expit(few))
+        return few
     none = max(few, _beyond(scores, _TAIL, allowed), scores[0] + _ABOVE)
-    return float(expit(few + (none - few) * min(2 * (1 - allowed), 1.0)))
+    return float(few + (none - few) * min(2 * (1 - allowed), 1.0))
 
 
-def _seen(scores: NDArray[np.float64], allowed: float) -> float:
-    """Log-odds that at most `allowed` of the descending scores exceed: fewer where several tie."""
+def _seen(scores: Floats64, allowed: float) -> float:
+    """The score that at most `allowed` of the descending scores exceed: fewer where several tie."""
     if allowed >= scores.size:
         return float(scores[-1])
     level = scores[int(allowed)]
@@ -288,8 +309,8 @@ def _seen(scores: NDArray[np.float64], allowed: float) -> float:
     return float(0.5 * (higher[-1] + level) if higher.size else level + _ABOVE)
 
 
-def _beyond(scores: NDArray[np.float64], count: int, allowed: float) -> float:
-    """Log-odds that `allowed` will exceed, by the exponential tail of the `count` highest."""
+def _beyond(scores: Floats64, count: int, allowed: float) -> float:
+    """The score that `allowed` will exceed, by the exponential tail of the `count` highest."""
     tail = scores[:count]
     steep = max(float(np.mean(tail - tail[-1])), 0.05)
     return float(tail[-1] + steep * np.log(tail.size / max(allowed, 1e-3)))

@@ -299,7 +299,7 @@ def learn(
     model.fit(data.rows, data.fault)
     progress("model", 1.0)
     unseen = unseen_risks(data, model)
-    policy = fit_policy(unseen)
+    policy = fit_policy(unseen, model.alarm_scale)
     progress("alarm policy", 1.0)
     facts = {
         **_facts(data, policy),
@@ -323,7 +323,7 @@ def _version(model: JointModel, policy: Policy, facts: dict[str, Any]) -> str:
     boosters = (hazard.fitted.trees, model.fault_.trees_)
     trees = [booster.model_to_string() for booster in boosters if booster is not None]
     parts = [FeaturePipeline().fingerprint, *trees, hazard.fitted.ramps.to_dict(), model.fault_.symptoms_.to_dict()]
-    parts += [*(part.tolist() for part in (hazard.floor_, hazard.slope_, hazard.offset_)), policy.to_dict(), facts]
+    parts += [hazard.calibration_.to_dict(), policy.to_dict(), facts]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 

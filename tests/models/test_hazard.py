@@ -203,9 +203,7 @@ class TestFit:
         model.fit(few, np.full(few.rows.shape[0], -1))
 
         assert [] == model.hazard_.out_of_fold_
-        assert np.array_equal(quick().hazard_.slope_, model.hazard_.slope_)
-        assert np.array_equal(quick().hazard_.offset_, model.hazard_.offset_)
-        assert np.array_equal(quick().hazard_.floor_, model.hazard_.floor_)
+        assert quick().hazard_.calibration_.to_dict() == model.hazard_.calibration_.to_dict()
 
     def test_a_failure_weighs_one_however_many_rows_lead_to_it(self, data: TrainingData) -> None:
         once = data.rows.take(np.flatnonzero(data.rows.first))
