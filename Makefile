@@ -14,7 +14,7 @@ OLD := forelight needs Python 3.11 or newer; install it, or name it: make PYTHON
 NO_VENV := forelight needs the Debian package python3-venv (apt-get install python3-venv), or uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo serve test test-fabric check lint types fix lock audit bench notebooks pictures clean
+.PHONY: help setup install demo serve test test-fabric check lint types fix lock audit dist bench notebooks pictures clean
 
 help: ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 15
@@ -61,6 +61,9 @@ lock: .venv/dev.stamp ## lock the dependencies anew, with hashes (ARGS=--upgrade
 
 audit: .venv/dev.stamp ## known vulnerabilities of what is locked; where they cannot be looked up, the locks alone
 	@PATH="$(BIN):$$PATH" $(BIN)/python .ci/audit.py $(ARGS)
+
+dist: .venv/dev.stamp ## wheel and sdist, tried in a clean environment, and what runs with them, with licences
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/dist.py $(ARGS)
 
 clean: ## remove the environment and all caches, not the data below .forelight
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist
