@@ -10,6 +10,7 @@ from typing import Final, TextIO
 import polars as pl
 
 from ingest.errors import ExportError
+from ingest.plain import is_plain
 
 __all__ = ["read_alarms"]
 
@@ -53,6 +54,9 @@ def _rows(path: Path, file: TextIO) -> Iterator[dict[str, str | float | datetime
         text = {name: (row.get(name) or "").strip() for name in (*_TEXT, *_TIMES, *_RISKS)}
         if lacking := [name for name in _NEEDED if not text[name]]:
             msg = f"{where}: {lacking[0]} is empty"
+            raise ExportError(msg)
+        if strange := [name for name in _TEXT if not is_plain(text[name])]:
+            msg = f"{where}: {strange[0]} {text[strange[0]]!r} has control characters"
             raise ExportError(msg)
         times = {name: _time(where, name, text[name]) for name in _TIMES}
         _check_order(where, text, times)

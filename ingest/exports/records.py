@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ingest.errors import ExportError
 from ingest.lake import Lake
+from ingest.plain import is_plain, plain
 from ingest.quarantine import Kind, Quarantine
 from ingest.schema import Action, Table
 from ingest.utc import to_utc
@@ -29,6 +30,7 @@ Port = tuple[str, str, str]
 
 _MISSING: Final = ("", "n/a", "na", "nan", "nat", "null", "none", "-", "--")
 _DONE_NOTHING: Final = ("action", str(Action.NONE))  # a word of its own, though elsewhere it is "missing"
+_FREE: Final = ("summary",)  # free text: its lines become one
 _REST: Final = "(more cells)"
 _SENTINEL: Final = 1e9  # ENTITY-SENSOR-MIB: +-10^9 is "beyond what the sensor can say"
 
@@ -166,6 +168,7 @@ def _take(records: Records, line: int, raw: dict[str, str], names: Mapping[str, 
         kind = records.layout.table.schema.field(column).type
         needed = column in records.layout.needed
         try:
+            text = plain(text).strip() if column in _FREE else _name(text)
             value = None if text.lower() in _MISSING and (column, text) != _DONE_NOTHING else _cell(text, kind)
         except _NaiveTimeError as error:
             records.say(Kind.ERROR, record, str(error), name)
@@ -183,6 +186,13 @@ def _take(records: Records, line: int, raw: dict[str, str], names: Mapping[str, 
         records.say(Kind.ROW, record, f"no {', '.join(lacks)}")
         return
     records.rows.append(record)
+
+
+def _name(text: str) -> str:
+    if not is_plain(text):
+        msg = f"{text!r} has control characters"
+        raise ValueError(msg)
+    return text
 
 
 class _NaiveTimeError(ValueError):

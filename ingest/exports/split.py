@@ -59,7 +59,8 @@ class Splitter:
         return self._split(rows)
 
     def _split(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        rows = rows.with_columns(pl.lit(None, TYPES[name]).alias(name) for name in _ABSENT if name not in rows.columns)
+        absent = [name for name in _ABSENT if name not in rows.columns]
+        rows = rows.with_columns(pl.lit(None, _kind(name)).alias(name) for name in absent)
         if rows.get_column("lane").min() == 0:
             of_port = pl.when(pl.col("lane") == 0).then("pre_fec_ber")
             rows = rows.with_columns(
@@ -67,6 +68,11 @@ class Splitter:
                 port_pre_fec_ber=pl.max_horizontal("port_pre_fec_ber", of_port),
             )
         return _lanes(rows), self._seen.first(_ports(rows))
+
+
+def _kind(name: str) -> pl.DataType:
+    """As a file has a column that is there: files that have it and files that do not go together."""
+    return _TEXT if TYPES[name] == pl.String else TYPES[name]
 
 
 def _whole(rows: pl.DataFrame) -> int:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ingest.errors import ExportError
 from ingest.exports.split import Splitter
-from ingest.exports.values import ROW_COLUMNS, TYPES, Check, checks, lossy, raw_name, settled, typed
+from ingest.exports.values import ROW_COLUMNS, TYPES, Check, checks, lossy, raw_name, settled, typed, unplain
 from ingest.quarantine import EXAMPLES, Kind, Quarantine
 from ingest.schema import Quality
 
@@ -128,7 +128,7 @@ class TelemetryFile:
         sound = batch.select(settled(batch))
         doubtful = batch.drop(sound.columns)
         rows = typed(doubtful)
-        found = checks(doubtful.schema, lossy(doubtful, rows))
+        found = checks(doubtful.schema, lossy(doubtful, rows), unplain(rows))
         rows = rows.hstack(sound) if rows.width else sound
         names = [str(i) for i in range(len(found))]
         rows = rows.with_columns(

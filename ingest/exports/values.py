@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import polars as pl
 
+from ingest.plain import CONTROLS
 from ingest.quarantine import Kind
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES
 from ingest.units import NO_LIGHT_DBM
 from ingest.utc import END, FIRST
 
-__all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "lossy", "raw_name", "settled", "typed", "utc"]
+__all__ = ["ROW_COLUMNS", "TYPES", "Check", "checks", "lossy", "raw_name", "settled", "typed", "unplain", "utc"]
 
 _LANE_TYPES = pl.from_arrow(LANE_SAMPLES.schema.empty_table())
 _PORT_TYPES = pl.from_arrow(PORT_SAMPLES.schema.empty_table())
@@ -144,9 +145,19 @@ def lossy(batch: pl.DataFrame, rows: pl.DataFrame) -> list[str]:
 
 def _tidy(names: pl.Series) -> bool:
     """Whether nothing is to be trimmed or dropped; a million rows have few names, so this is cheaper than doing it."""
-    distinct = names.unique().cast(pl.String).drop_nulls()
+    distinct = _distinct(names)
     unclean = (distinct != distinct.str.strip_chars()) | distinct.str.to_lowercase().is_in(_MISSING)
-    return not unclean.any()
+    return not (unclean | distinct.str.contains(CONTROLS)).any()
+
+
+def _distinct(names: pl.Series) -> pl.Series:
+    return names.unique().cast(pl.String).drop_nulls()
+
+
+def unplain(rows: pl.DataFrame) -> list[str]:
+    """Columns of names of which one holds control characters."""
+    names = [name for name in rows.columns if TYPES.get(name) == pl.String]
+    return [name for name in names if _distinct(rows.get_column(name)).str.contains(CONTROLS).any()]
 
 
 def _cast(name: str, source: pl.DataType, *, patient: bool = False) -> pl.Expr:
@@ -192,15 +203,21 @@ def utc(text: pl.Expr) -> pl.Expr:
     )
 
 
-def checks(raw: Mapping[str, pl.DataType], lossy: Collection[str]) -> list[Check]:
+def checks(raw: Mapping[str, pl.DataType], lossy: Collection[str], unplain: Collection[str]) -> list[Check]:
     """What may be wrong with a batch.
 
     Args:
         raw: names and types as the file has them.
         lossy: columns in which a value was lost by the cast; the others need no look at their text.
+        unplain: columns in which a name holds control characters.
     """
     found = list(_time_checks(raw["time"], lossy)) if "time" in raw else []
     found += [Check(name, Kind.ROW, f"no {name}", pl.col(name).is_null()) for name in _NAMES if name in raw]
+    for name in unplain:
+        kind = Kind.ROW if name in ROW_COLUMNS else Kind.VALUE
+        found.append(
+            Check(name, kind, "control characters in a name", pl.col(name).cast(pl.String).str.contains(CONTROLS))
+        )
     for name, source in raw.items():
         if name not in ROW_COLUMNS:
             found += _value_checks(name, source, lossy)

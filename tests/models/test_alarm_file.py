@@ -51,6 +51,8 @@ def test_no_alarms_are_alarms_too(csv: Path) -> None:
         ("device,raised_at\nleaf01,2026-03-01T00:00:00Z\n", r"line 1: no column interface"),
         ("device,interface,raised_at\na,b,2026-03-01T00:00:00Z\na,b,2026-03-01T00:00:00\n", r"line 3: .* no time zone"),
         ("device,interface,raised_at\na,b,yesterday\n", r"line 2: raised_at 'yesterday' is not an ISO 8601 time"),
+        ("device,interface,raised_at\na\x1b[2J,b,2026-03-01T00:00:00Z\n", r"line 2: device 'a\\x1b\[2J' has control"),
+        ('device,interface,raised_at\n"a\nb",b,2026-03-01T00:00:00Z\n', r"line 3: device 'a\\nb' has control"),
         ("device,interface,raised_at\na,,2026-03-01T00:00:00Z\n", r"line 2: interface is empty"),
         (
             "host,port,time\na,b,2026-03-01T00:00:00Z\n",

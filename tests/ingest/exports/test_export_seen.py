@@ -58,6 +58,19 @@ def test_telemetry_without_serials_gives_ports_without_serials(export: Export, l
     assert [(None, INFERRED)] * 2 == modules(lake, "serial", "source")
 
 
+def test_files_with_and_without_serials_go_together(export: Export, lake: Lake) -> None:
+    export.good()
+    export.parquet(export.lane_rows(device="leaf02"))
+    export.parquet(export.lane_rows(device="leaf03").drop("serial"), "part-1.parquet")
+
+    report = import_export(export.root, lake)
+
+    assert (3, []) == (report.files, report.findings)
+    modules = lake.scan(MODULES).collect()
+    assert {"leaf01": 1, "leaf02": 2, "leaf03": 2} == dict(modules["device"].value_counts().iter_rows())
+    assert {"leaf02"} == set(modules.filter(pl.col("serial").is_not_null())["device"])
+
+
 def test_a_serial_that_follows_another_is_an_installation_from_then_on(export: Export, lake: Lake) -> None:
     export.parquet(serials(export, "A", "A", None, "B"))
 

@@ -50,6 +50,8 @@ GOOD_TICKET = "T1,leaf01,Ethernet0,2026-03-01T00:00:00Z,,Laser Degradation,resea
         (",leaf01,Ethernet0,2026-03-02T00:00:00Z,,,", Kind.ROW, "no ticket_id"),
         ("T2,leaf01,Ethernet0,0001-01-01T00:00:00Z,,,", Kind.ROW, "not a time between 2000 and 2100"),
         ("T2,leaf01,Ethernet0,2026-03-02T00:00:00Z,,,,,", Kind.ROW, "more cells than the header has"),
+        ("T2\x1b[2J,leaf01,Ethernet0,2026-03-02T00:00:00Z,,,", Kind.ROW, "'T2\\x1b[2J' has control characters"),
+        ("T2,leaf01\x9b2J,Ethernet0,2026-03-02T00:00:00Z,,,", Kind.ROW, "'leaf01\\x9b2J' has control characters"),
     ],
 )
 def test_a_ticket_that_cannot_be_used_is_quarantined_with_its_line(

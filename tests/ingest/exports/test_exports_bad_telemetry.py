@@ -254,3 +254,29 @@ def test_a_column_of_lists_where_a_number_belongs_is_refused(export: Export, lak
 
     assert str(export.only(report, Kind.ERROR)).startswith("telemetry/lists.parquet: cannot be read")
     assert 6 == lake.scan(LANE_SAMPLES).collect().height
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("name", ["leaf\x1b[31m01", "leaf01\nINFO all is well", "leaf\u202e10", "\x9b2Jleaf"])
+def test_a_name_that_moves_a_terminal_is_refused_and_the_rows_beside_it_are_kept(
+    export: Export, lake: Lake, form: str, name: str
+) -> None:
+    """Who names a device would write into the logs and tables of everybody who reads of it."""
+    rows = export.lane_rows(device="leaf02", ports=("Ethernet0",))
+    evil = rows.with_columns(device=pl.lit(name))
+    getattr(export, form)(pl.concat([rows, evil]))
+
+    report = import_export(export.root, lake)
+
+    found = export.only(report, Kind.ROW)
+    assert ("control characters in a name", "device", 12) == (found.reason, found.column, found.count)
+    assert {"leaf01", "leaf02"} == set(lake.scan(LANE_SAMPLES).collect()["device"].unique())
+
+
+def test_a_serial_that_moves_a_terminal_becomes_null(export: Export, lake: Lake) -> None:
+    export.parquet(export.lane_rows(device="leaf02").with_columns(serial=pl.lit("SN\x07")))
+
+    report = import_export(export.root, lake)
+
+    assert "control characters in a name" == export.only(report, Kind.VALUE).reason
+    assert lake.scan(PORT_SAMPLES).filter(pl.col("device") == "leaf02").collect()["serial"].is_null().all()
