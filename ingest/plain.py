@@ -25,4 +25,4 @@ def is_plain(text: str) -> bool:
 
 def plain(text: str) -> str:
     """Free text in one line, with a space for each control character."""
-    return _CONTROLS.sub(" ", text)
+    return text if text.isprintable() else _CONTROLS.sub(" ", text)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
+from ingest.plain import plain
 from ingest.snmp.transport import Cell, Column
 
 __all__ = ["ADMIN_STATUS", "DOWN", "IF_COLUMNS", "OPER_STATUS", "UP", "Interfaces", "Mention", "text_of"]
@@ -40,11 +41,11 @@ class Mention:
 
 
 def text_of(cell: Cell | None) -> str:
-    """An octet string as text, without the NULs and blanks that EEPROM fields are padded with."""
+    """An octet string as text in one line, without the NULs and blanks that EEPROM fields are padded with."""
     if cell is None:
         return ""
     raw = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
-    return raw.replace("\0", "").strip()
+    return plain(raw.replace("\0", "")).strip()
 
 
 def _norm(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from ingest.dumps.reading import LONGEST_NAME, Reading
 from ingest.errors import ExportError
+from ingest.plain import is_plain
 
 __all__ = ["Given", "NamePattern"]
 
@@ -86,4 +87,6 @@ class Given:
             return f"the file {', '.join(reason for reason, lacking in lacks.items() if lacking)}"
         if max(len(reading.device or ""), len(reading.interface or "")) > LONGEST_NAME:
             return f"a device or interface of more than {LONGEST_NAME} characters"
+        if not all(is_plain(name) for name in (reading.device, reading.interface, reading.sub_interface) if name):
+            return "control characters in the name of a device or interface"
         return None

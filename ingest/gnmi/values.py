@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from pygnmi.spec.v080.gnmi_pb2 import Encoding, TypedValue, Update
 
 from ingest.decode.tables import number
+from ingest.plain import plain
 
 __all__ = ["Value", "flag_of", "integer_of", "number_of", "text_of", "told_by", "value_of"]
 
@@ -86,12 +87,12 @@ def flag_of(value: Value) -> bool | None:
 
 
 def text_of(value: Value) -> str | None:
-    """A text without the blanks and NULs that EEPROM fields are padded with; None where it says nothing."""
+    """A text in one line without the blanks and NULs that EEPROM fields are padded with; None where it says nothing."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
-    text = str(value).replace("\0", "").strip()
+    text = plain(str(value).replace("\0", "")).strip()
     return None if text.casefold() in _BLANK else text
 
 
