@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from models.joint import JointModel
 from models.policy import Policy
 from models.ramps import RampModel
 from models.symptoms import SymptomModel
+from models.tree_text import booster_text
 
 __all__ = ["Artifact"]
 
@@ -70,9 +72,10 @@ class Artifact:
         folder.mkdir(parents=True, exist_ok=True)
         hazard = self.model.hazard_
         trees = dict(zip(_TREES, (hazard.fitted.trees, self.model.fault_.trees_), strict=True))
-        for name, booster in trees.items():
-            if booster is not None:
-                folder.joinpath(name).write_text(booster.model_to_string(), encoding="utf-8")
+        for name, columns, classes in _seen(self.model):
+            if (booster := trees[name]) is not None:
+                text = booster_text(booster.model_to_string(), columns, classes)
+                folder.joinpath(name).write_text(text, encoding="utf-8")
         manifest = {
             "form": _FORM,
             "version": self.version,
@@ -126,7 +129,10 @@ class Artifact:
                 raise ModelError(msg)
         model = JointModel(tuple(manifest["features"]), tuple(manifest["signs"]))
         hazard = model.hazard_
-        hazard_trees, model.fault_.trees_ = (_booster(folder / name) if name in digests else None for name in _TREES)
+        hazard_trees, model.fault_.trees_ = (
+            _booster(folder / name, columns, classes) if name in digests else None
+            for name, columns, classes in _seen(model)
+        )
         model.fault_.symptoms_ = SymptomModel.from_dict(manifest["symptoms"], model.names)
         hazard.scorer_ = Scorer(RampModel.from_dict(manifest["ramps"], hazard.names, hazard.signs), hazard_trees)
         hazard.calibration_ = Calibration.from_dict(manifest["calibration"])
@@ -134,8 +140,13 @@ class Artifact:
         return cls(model, Policy.from_dict(manifest["policy"]), until, manifest["facts"], manifest["version"])
 
 
-def _booster(path: Path) -> lgb.Booster:
-    return lgb.Booster(model_str=path.read_text(encoding="utf-8"))
+def _seen(model: JointModel) -> list[tuple[str, Sequence[str], int]]:
+    """Of each file of trees the columns that they see, and their classes."""
+    return list(zip(_TREES, (model.hazard_.names, model.fault_.tree_names), (1, len(FAULTS)), strict=True))
+
+
+def _booster(path: Path, columns: Sequence[str], classes: int) -> lgb.Booster:
+    return lgb.Booster(model_str=booster_text(path.read_text(encoding="utf-8"), columns, classes))
 
 
 def _digest(path: Path) -> str:

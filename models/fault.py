@@ -49,6 +49,11 @@ class FaultModel:
         self.symptoms_ = SymptomModel(self.names)
         self._columns = symptom_columns(self.names)
 
+    @property
+    def tree_names(self) -> list[str]:
+        """The columns that trees see, in order."""
+        return [self.names[j] for j in self._columns]
+
     def fit(self, data: RiskSet, fault: Ints, risk: NDArray[np.floating]) -> Self:
         """Learn from rows at risk, seen from both ends and with the far end silent.
 
@@ -95,7 +100,7 @@ class FaultModel:
             rows,
             fault,
             weight,
-            [self.names[j] for j in self._columns],
+            self.tree_names,
             rounds=self.rounds,
             objective="multiclass",
             num_class=len(FAULTS),
