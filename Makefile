@@ -9,6 +9,7 @@ BIN := .venv/bin
 UV := PATH="$(BIN):$$PATH" uv
 COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock" --extra demo --group build
+EXTRAS := --extra postgres --extra dask --extra kubernetes --extra nvsentinel
 UV_VENV := uv venv --quiet --clear --no-python-downloads --python "$$(command -v $(PYTHON))" .venv 2>/dev/null
 OLD := forelight needs Python 3.11 or newer; install it, or name it: make PYTHON=python3.12. $(PYTHON) says:
 NO_VENV := forelight needs the Debian package python3-venv (apt-get install python3-venv), or uv
@@ -52,12 +53,13 @@ bench: .venv/dev.stamp ## run each script of benchmarks/
 notebooks: .venv/dev.stamp ## write each notebook anew from the text beside it
 	@$(BIN)/jupytext --quiet --update --to ipynb notebooks/*.py
 
-pictures: .venv/dev.stamp ## pictures of the console for the docs, from a fresh demo (ARGS="--home DIR": of what is there)
+pictures: .venv/dev.stamp ## pictures of the demo and its console for the docs (ARGS="--home DIR": of what is there)
 	@$(BIN)/python docs/pictures.py $(ARGS)
 
 lock: .venv/dev.stamp ## lock the dependencies anew, with hashes (ARGS=--upgrade: newest versions)
-	@$(UV) $(COMPILE) --extra postgres --extra dask --extra kubernetes --extra nvsentinel --group dev -o deploy/requirements-dev.txt $(ARGS)
+	@$(UV) $(COMPILE) $(EXTRAS) --group dev -o deploy/requirements-dev.txt $(ARGS)
 	@$(UV) $(COMPILE) -c deploy/requirements-dev.txt -o deploy/requirements.txt
+	@$(UV) $(COMPILE) -c deploy/requirements-dev.txt $(EXTRAS) -o deploy/requirements-image.txt
 
 audit: .venv/dev.stamp ## known vulnerabilities of what is locked; where they cannot be looked up, the locks alone
 	@PATH="$(BIN):$$PATH" $(BIN)/python .ci/audit.py $(ARGS)

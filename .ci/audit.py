@@ -14,7 +14,7 @@ from typing import Any, Final
 __all__ = ["findings", "main"]
 
 ROOT: Final = Path(__file__).parents[1]
-_LOCK: Final = "deploy/requirements-dev.txt"  # the other one holds the same versions and fewer
+_LOCK: Final = "deploy/requirements-dev.txt"  # the others hold the same versions and fewer
 _TOOL: Final = ("uv", "tool", "run", "--quiet", "pip-audit==2.10.1")
 _WHAT: Final = ("--disable-pip", "--require-hashes", "--requirement", _LOCK)
 _HOW: Final = ("--vulnerability-service", "osv", "--format", "json", "--desc=off", "--progress-spinner=off")

@@ -22,11 +22,12 @@ ALLOWED = {
 REQUIRED = [
     *(f"{folder}/__init__.py" for folder in FOLDERS),
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"),
-    *(".ci/run", ".gitignore", ".pre-commit-config.yaml", "deploy/requirements.txt", "deploy/requirements-dev.txt"),
+    *(".ci/run", ".gitignore", ".pre-commit-config.yaml"),
+    *("deploy/requirements.txt", "deploy/requirements-image.txt", "deploy/requirements-dev.txt"),
     *("docs/index.md", "docs/quickstart.md", "docs/operations.md", "docs/api.md", "docs/vendors.md"),
     "docs/adr/0001-packaging.md",
 ]
-LOCKS = ["deploy/requirements.txt", "deploy/requirements-dev.txt"]
+LOCKS = ["deploy/requirements.txt", "deploy/requirements-image.txt", "deploy/requirements-dev.txt"]
 
 
 @pytest.mark.parametrize("name", REQUIRED)
@@ -65,18 +66,25 @@ def test_a_lock_pins_with_hashes_and_names_no_registry(lock: str) -> None:
     assert len(pins) > 100
 
 
-def test_both_locks_agree() -> None:
+def test_each_lock_holds_more_than_the_one_before_in_the_same_versions() -> None:
     """What was tested is what runs."""
-    run_time, everything = (
-        dict(
-            re.findall(
-                r"^([a-z0-9-]+)(?:\[[^]]*\])?==([^ ;]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE
-            )
+    run_time, image, everything = map(_pins, LOCKS)
+
+    assert run_time.items() < image.items() < everything.items()
+
+
+def test_the_image_holds_the_extras_and_nothing_of_the_tests() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras, tests = (
+        {canonicalize_name(Requirement(text).name) for text in texts}
+        for texts in (
+            [text for extra in project["project"]["optional-dependencies"].values() for text in extra],
+            project["dependency-groups"]["dev"],
         )
-        for lock in LOCKS
     )
 
-    assert run_time.items() <= everything.items()
+    assert extras <= set(_pins("deploy/requirements-image.txt"))
+    assert set() == tests & set(_pins("deploy/requirements-image.txt"))
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -86,10 +94,16 @@ def test_every_requirement_is_locked_in_a_version_that_it_allows(lock: str) -> N
     wanted = [Requirement(text) for text in project["project"]["dependencies"]]
     if lock.endswith("-dev.txt"):
         wanted += [Requirement(text) for group in project["dependency-groups"].values() for text in group]
-    pins = dict(re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==([^ ;]+)", (ROOT / lock).read_text(), re.MULTILINE))
+    pins = _pins(lock)
     names = {each: canonicalize_name(each.name) for each in wanted}
 
     assert [] == [str(each) for each, name in names.items() if not each.specifier.contains(pins.get(name, "0"))]
+
+
+def _pins(lock: str) -> dict[str, str]:
+    """Version by name."""
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==([^ ;]+)", text, re.MULTILINE))
 
 
 def test_every_direct_dependency_says_why() -> None:

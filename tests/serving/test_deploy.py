@@ -2,6 +2,8 @@
 
 import configparser
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +166,31 @@ def test_a_unit_runs_a_command_that_there_is_without_rights(unit: Path) -> None:
         program, *arguments = line.split()
         assert program.endswith("/forelight")
         _check_command(arguments)
+
+
+@pytest.mark.parametrize("unit", sorted((DEPLOY / "systemd").iterdir()), ids=lambda unit: unit.name)
+def test_systemd_finds_nothing_wrong_with_a_unit(unit: Path, tmp_path: Path) -> None:
+    """All of them, for a timer starts a service; with a program that is here in place of ours."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs systemd-analyze")
+    for each in (DEPLOY / "systemd").iterdir():
+        text = each.read_text(encoding="utf-8").replace("/opt/forelight/.venv/bin/forelight", "/bin/true")
+        (tmp_path / each.name).write_text(text, encoding="utf-8")
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / unit.name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (0, "") == (done.returncode, done.stderr)
+
+
+def test_what_is_deployed_bears_the_version() -> None:
+    """The project file is the one place that gives it."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    texts = [file.read_text(encoding="utf-8") for file in DEPLOY.rglob("*") if file.suffix in {".yaml", ".md"}]
+    images = [tag for text in texts for tag in re.findall(r"\bforelight:(\d\S+)", text)]
+
+    assert len(images) > 4
+    assert {version} == set(images)
+    assert [version] == re.findall(r"org\.opencontainers\.image\.version=(\S+)", CONTAINERFILE)
 
 
 def test_the_container_runs_without_rights_on_what_the_lock_says() -> None:
