@@ -1,11 +1,13 @@
-"""Pictures of the console for the docs: ``make pictures`` writes them below docs/pictures.
+"""Pictures of the demo and the console for the docs: ``make pictures`` writes them below docs/pictures.
 
-``python docs/pictures.py`` runs the demo in a home of its own, serves it, and takes each page as a desk and as a phone
-show it, in Debian's Chromium. With ``--home DIR`` it takes what is there instead. The demo's fleet is synthetic.
+``python docs/pictures.py`` runs the demo in a home of its own, shows what it said, serves it, and takes each page as a
+desk and as a phone show it, in Debian's Chromium. With ``--home DIR`` it takes the pages of what is there instead.
+The demo's fleet is synthetic.
 """
 
 import argparse
 import contextlib
+import html
 import os
 import re
 import shutil
@@ -21,7 +23,7 @@ from typing import Final
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-__all__ = ["main", "take"]
+__all__ = ["main", "said", "take"]
 
 _PATHS: Final = {"tonight": "/", "link": "/", "readings": "/", "fleet": "/fleet", "model": "/model"}
 """Of the pages of a link, that of the most urgent alarm."""
@@ -29,6 +31,11 @@ _SIZES: Final = {"": (1280, 900), "-phone": (400, 800)}
 _COLOURS: Final = 64
 """Of a picture's palette: a page has few, and a plot's lines stay apart."""
 _FORELIGHT: Final = str(Path(sys.executable).with_name("forelight"))
+_STYLE: Final = (
+    "display: inline-block; margin: 0; padding: 16px; background: #16181d; color: #e6e6e6;"
+    "font: 14px/1.25 'DejaVu Sans Mono', monospace"
+)
+_TERMINAL: Final = f'<body style="margin: 0"><pre style="{_STYLE}"><b>$ make demo ARGS=--no-serve</b>\n{{}}</pre>'
 _FOLDER: Final = Path(__file__).parent / "pictures"
 _PATIENCE_S: Final = 300
 """A page of a busy machine takes its time."""
@@ -55,6 +62,14 @@ def take(browser: Browser, address: str, folder: Path) -> list[Path]:
                 written.append(folder / f"{name}{suffix}.png")
                 _write(page.screenshot(), written[-1])
     return written
+
+
+def said(browser: Browser, text: str, path: Path) -> Path:
+    """A picture of what the demo said, to the letter, as a terminal shows it."""
+    with contextlib.closing(browser.new_page()) as page:
+        page.set_content(_TERMINAL.format(html.escape(text)))
+        _write(page.locator("pre").screenshot(), path)
+    return path
 
 
 def _warm(page: Page, address: str) -> None:
@@ -95,11 +110,20 @@ def _served(home: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _demo() -> Iterator[Path]:
-    """A home that the demo has filled, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="forelight-pictures-") as folder:
-        subprocess.run((_FORELIGHT, "demo", "--no-serve"), check=True, env=os.environ | {"FORELIGHT_HOME": folder})
-        yield Path(folder) / "demo"
+def _demo() -> Iterator[tuple[Path, str]]:
+    """A home that the demo has filled, gone afterwards, and what it said meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="forelight-") as folder:
+        env = {name: value for name, value in os.environ.items() if name != "FORELIGHT_HOME"} | {"COLUMNS": "100"}
+        done = subprocess.run(
+            (_FORELIGHT, "demo", "--no-serve"),
+            check=True,
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        yield Path(folder, ".forelight", "demo"), done.stdout
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -112,10 +136,12 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit("pictures are taken with chromium: apt-get install chromium")
     os.environ.setdefault("PW_TEST_SCREENSHOT_NO_FONTS_READY", "1")  # headless, it waits for fonts for ever at times
     with contextlib.ExitStack() as ending:
-        address = ending.enter_context(_served(home or ending.enter_context(_demo())))
+        home, text = (home, "") if home else ending.enter_context(_demo())
+        address = ending.enter_context(_served(home))
         playwright = ending.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for path in take(browser, address, _FOLDER):
+        told = [said(browser, text, _FOLDER / "demo.png")] if text else []
+        for path in [*told, *take(browser, address, _FOLDER)]:
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
         browser.close()
 

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 DOCS = Path(__file__).parents[3] / "docs"
 README = DOCS.parent / "README.md"
 MOST_BYTES = 250_000
+DEMO = "demo.png"
 NAMES = {f"{page}{size}.png" for page in ("tonight", "link", "readings", "fleet", "model") for size in ("", "-phone")}
 
 
@@ -46,10 +47,20 @@ def test_each_page_is_taken_for_a_desk_and_a_phone(
     assert len(taken) == len({path.read_bytes() for path in taken})
 
 
+@pytest.mark.slow
+def test_what_the_demo_said_is_shown_to_the_letter(pictures: ModuleType, chromium: Browser, tmp_path: Path) -> None:
+    """A line is as wide as it was and none is left out: a sign more makes the picture wider, a line more higher."""
+    wide, high = _size(pictures.said(chromium, "said <b>so</b>\n", tmp_path / "one.png"))
+    wider, higher = _size(pictures.said(chromium, f"{'x' * 60}\nsaid <b>so</b>\n", tmp_path / "two.png"))
+
+    assert wide < wider
+    assert high < higher < 2 * high
+
+
 def test_the_pictures_of_the_docs_are_those_and_small() -> None:
     there = sorted((DOCS / "pictures").iterdir())
 
-    assert {path.name for path in there} == NAMES
+    assert {path.name for path in there} == {*NAMES, DEMO}
     assert [] == [path.name for path in there if path.stat().st_size > MOST_BYTES]
 
 
@@ -57,6 +68,6 @@ def test_each_picture_is_shown_and_called_synthetic() -> None:
     console, readme = (DOCS / "console.md").read_text(encoding="utf-8"), README.read_text(encoding="utf-8")
     shown = [*re.findall(r"]\(pictures/(\S+?)\)", console), *re.findall(r"]\(docs/pictures/(\S+?)\)", readme)]
 
-    assert sorted(NAMES) == sorted(shown)
+    assert sorted({*NAMES, DEMO}) == sorted(shown)
     assert "**synthetic**" in console.partition("(pictures/")[0].rpartition("\n## ")[2]
     assert "synthetic" in readme.partition("(docs/pictures/")[0].rpartition("```")[2]
