@@ -1,6 +1,5 @@
 """Modules: what one transceiver is born with, from its maker, its lot and chance."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -133,8 +132,3 @@ def limits(module: Module, link: Link) -> dict[str, float | None]:
         "temperature_high_alarm_c": hot,
         "temperature_high_warn_c": hot - 5.0,
     }
-
-
-def no_limits(names: Iterable[str]) -> dict[str, float | None]:
-    """What copper says of limits."""
-    return dict.fromkeys(names)

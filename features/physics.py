@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from features.fleet import COPPER_MEDIA
 from ingest.schema import LIMITS
@@ -21,7 +21,6 @@ __all__ = [
     "BIAS_PER_C",
     "Technology",
     "fec_limit_log10",
-    "first_passage",
     "installation_table",
     "installations",
     "log_ber_from_counter",
@@ -231,8 +230,3 @@ def passage_deviates(margin: Floats, slope_per_day: Floats, sigma: Floats, slope
     days = np.float32(hours / 24.0)
     deviates: Floats = np.clip((slope_per_day * days - margin) / np.hypot(sigma, slope_sigma * days), -30, 30)
     return deviates
-
-
-def first_passage(margin: Floats, slope_per_day: Floats, sigma: Floats, slope_sigma: Floats, hours: float) -> Floats:
-    """P(the quantity is beyond its limit in `hours`): the normal probability of `passage_deviates`."""
-    return ndtr(passage_deviates(margin, slope_per_day, sigma, slope_sigma, hours)).astype(np.float32)

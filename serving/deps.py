@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request, params
-from fastapi.concurrency import run_in_threadpool
 
 from ingest.lake import Lake
 from serving.access.audit import audited
@@ -28,7 +27,6 @@ from serving.wire.alarms import Alarm
 
 __all__ = [
     "CallerDep",
-    "FreshRunDep",
     "FreshSnapshotDep",
     "KnownDep",
     "ReportedDep",
@@ -101,11 +99,6 @@ async def _store(services: ServicesDep) -> AlarmStore:
 StoreDep = Annotated[AlarmStore, Depends(_store)]
 
 
-async def _fresh_run(services: ServicesDep) -> ScoreRun:
-    """The latest run; stale or missing scores end the request here."""
-    return services.fresh(await run_in_threadpool(services.store.latest_run))
-
-
 async def _fresh_snapshot(services: ServicesDep) -> Snapshot:
     """The scores in memory; stale or missing ones end the request here."""
     snapshot = await services.scores.get()
@@ -125,7 +118,6 @@ async def _reported(services: ServicesDep) -> Known:
     return Known(await services.scores.get(), await services.sight.get())
 
 
-FreshRunDep = Annotated[ScoreRun, Depends(_fresh_run)]
 FreshSnapshotDep = Annotated[Snapshot, Depends(_fresh_snapshot)]
 KnownDep = Annotated[Known, Depends(_known)]
 ReportedDep = Annotated[Known, Depends(_reported)]

@@ -10,7 +10,6 @@ makes that physical. What deltalake 1.6 demands is kept here and in ``lake_*.py`
   is ours: one pinned handle is read and its files are exchanged in one commit.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -197,15 +196,6 @@ class Lake:
             return []
         stored(table, handle)
         return data_files(handle, since, until, devices)
-
-    def fingerprints(self, table: Table) -> dict[date, str]:
-        """By day a digest of its data files: equal as long as nothing was appended to or rewritten in that day."""
-        handle = self._open(table)
-        names: dict[date, list[str]] = {}
-        for file in [] if handle is None else data_files(handle):
-            if file.day is not None:
-                names.setdefault(file.day, []).append(file.uri)
-        return {day: hashlib.sha256("\n".join(sorted(uris)).encode()).hexdigest() for day, uris in names.items()}
 
     def compact(
         self,

@@ -111,11 +111,6 @@ class Fabric:
         """Parallel links by their two devices."""
         return _grouped((link.bundle, link.link_id) for link in self.links.values())
 
-    @cached_property
-    def shared_risks(self) -> Mapping[str, tuple[str, ...]]:
-        """The links of each trunk, panel or line card."""
-        return _grouped((group, link.link_id) for link in self.links.values() for group in link.shared_risk)
-
     def class_of(self, link: Link) -> LinkClass:
         """Access where one end is a server."""
         servers = [device for device in link.devices if self.tiers.get(device) == SERVER]

@@ -39,10 +39,6 @@ class Models:
     shadow: Kept | None = None
     trouble: str = ""
 
-    def called(self, alias: str) -> Version | None:
-        """The version that bears an alias."""
-        return next((version for version in self.versions if alias in version.aliases), None)
-
 
 class ModelBook:
     """The registry as pages see it, half a minute late at most.

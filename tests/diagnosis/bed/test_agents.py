@@ -10,8 +10,9 @@ from fabric_bed.hosts import Agents, Rates
 from fabric_bed.net import Fabric
 
 from ingest.lake import Lake
-from ingest.probes.rows import path_table, probe_table
 from ingest.schema import PROBE_PATHS, PROBES
+from serving.samples.probes import judged_probes
+from serving.wire.probes import ProbeRequest
 
 pytestmark = pytest.mark.fabric
 
@@ -25,14 +26,14 @@ def test_a_loss_in_one_direction_is_counted_in_that_direction(
     start = agents.window()
     agents.wait(start)
     lake = Lake(str(tmp_path / "lake"))
-    for host in ("host0", "host1"):
-        now = datetime.now(UTC)
-        rows = [row for row in agents.rows(start) if row["source_device"] == host]
-        lake.append(PROBES, probe_table(rows, site="default", device=host, received_at=now))
-        paths = path_table(agents.told_by(host), site="default", device=host, received_at=now)
-        lake.append(PROBE_PATHS, paths)
+    for file in (agents.folder / "rows").glob("probes-*.json"):
+        batch, refused = judged_probes(ProbeRequest.model_validate_json(file.read_text()), datetime.now(UTC))
+        assert [] == refused
+        lake.append(PROBES, PROBES.of(batch.probes))
+        lake.append(PROBE_PATHS, PROBE_PATHS.of(batch.paths))
     counts = pl.col("sent", "forward_lost", "reverse_lost").sum()
-    found = lake.latest(PROBES).group_by("source_device").agg(counts).collect()
+    window = lake.latest(PROBES).filter(time=datetime.fromtimestamp(start, UTC))
+    found = window.group_by("source_device").agg(counts).collect()
     sums = {row["source_device"]: row for row in found.to_dicts()}
     hops = lake.latest(PROBE_PATHS).collect()["hops"].to_list()
 

@@ -59,6 +59,5 @@ def test_all_links_of_a_breakout_module_go_out_when_the_module_is_worked_on() ->
     assert 2 == len(fabric.at_port["default", "leaf01", "Ethernet1"])
 
 
-def test_parallel_links_are_a_bundle_and_shared_risks_a_group(fabric: Fabric) -> None:
+def test_parallel_links_are_a_bundle(fabric: Fabric) -> None:
     assert 2 == len(fabric.bundles[frozenset({("default", "leaf01"), ("default", "spine01")})])
-    assert 2 == len(fabric.shared_risks["trunk-core"])
