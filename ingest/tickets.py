@@ -35,18 +35,26 @@ class _Verdict(StrEnum):
 
 
 def read_tickets(
-    directory: Path, quarantine: Quarantine, is_known: Callable[[set[Port]], Container[Port]]
+    directory: Path,
+    quarantine: Quarantine,
+    is_known: Callable[[set[Port]], Container[Port]],
+    of_serial: Callable[[str, datetime], Port | None],
 ) -> Records | None:
-    """Tickets, one a row.
+    """Tickets, one a row. A port that nothing knows is a slip where the serial number tells which one is meant.
 
     Args:
         directory: of the export.
         quarantine: takes tickets that cannot be used.
         is_known: of the ports asked for, those that inventory, links or telemetry know.
+        of_serial: the port in which a module sat at a time; None where it is not one.
     """
     records = read_records(directory, _TICKETS, quarantine)
     if records is None:
         return None
+    known = is_known({record.port() for record in records.rows})
+    for record in records.rows:
+        if record.port() not in known:
+            _mend(records, record, of_serial)
     known = is_known({record.port() for record in records.rows})
     records.keep(lambda record: _against_ticket(record, known))
     records.keep_last("this ticket")
@@ -55,6 +63,17 @@ def read_tickets(
         _word(records, record, "action", Action, None)
         _word(records, record, "bench_verdict", _Verdict, _Verdict.UNKNOWN)
     return records
+
+
+def _mend(records: Records, record: Record, of_serial: Callable[[str, datetime], Port | None]) -> None:
+    serial, opened = record.cells.get("serial"), record.cells["opened_at"]
+    meant = of_serial(str(serial), opened) if serial and isinstance(opened, datetime) else None
+    if meant is not None:
+        said, there = (f"{device} {interface}" for _, device, interface in (record.port(), meant))
+        records.say(
+            Kind.NOTE, record, f"nothing knows {said}; serial {serial} was in {there}, which is taken", "device"
+        )
+        record.cells.update(zip(("site", "device", "interface"), meant, strict=True))
 
 
 def _against_ticket(record: Record, known: Container[Port]) -> str | None:

@@ -192,7 +192,7 @@ class _Import:
         self._records(lambda: read_inventory(directory, quarantine))
         self._infer()
         self._records(lambda: read_links(directory, quarantine))
-        self._records(lambda: read_tickets(directory, quarantine, self._known))
+        self._records(lambda: read_tickets(directory, quarantine, self._known, self._of_serial))
         known = self._lake.scan(TICKETS, columns=["ticket_id"]).collect().get_column("ticket_id").to_list()
         self._records(lambda: read_repairs(directory, quarantine, frozenset(known)))
         self._records(lambda: read_maintenance(directory, quarantine))
@@ -218,6 +218,14 @@ class _Import:
             frame = records.frame()
             new = add_new(self._lake, records.layout.table, frame, self._now)
             self.report.records[records.layout.table.name] = (new, frame.height - new)
+
+    def _of_serial(self, serial: str, at: datetime) -> Port | None:
+        """The port in which a module sat at a time, or is known to have sat if that is one; tickets seldom ask."""
+        of_module = self._lake.latest(MODULES).filter(pl.col("serial") == serial).collect()
+        since, until = pl.col("installed_at"), pl.col("removed_at")
+        then = of_module.filter((since.is_null() | (since <= at)) & (until.is_null() | (until >= at)))
+        ports = set((then if then.height else of_module).select(_PORT).iter_rows())
+        return next(iter(ports)) if len(ports) == 1 else None
 
     def _known(self, asked: set[Port]) -> set[Port]:
         """Of the ports asked for, those known from this export or the lake; the largest table is asked last."""

@@ -69,6 +69,41 @@ def test_a_ticket_that_cannot_be_used_is_quarantined_with_its_line(
     assert ["laser_degradation"] == lake.scan(TICKETS).collect()["failure_type"].to_list()
 
 
+MODULES_FILE = (
+    "device,interface,serial,installed_at,removed_at",
+    "leaf01,Ethernet0,SN1,2026-02-01T00:00:00Z,2026-03-01T12:00:00Z",
+    "leaf02,Ethernet8,SN1,2026-03-02T00:00:00Z,",
+    "leaf03,Ethernet0,SN2,,",
+    "leaf04,Ethernet0,SN2,,",
+)
+
+
+@pytest.mark.parametrize(
+    ("serial", "opened", "port"),
+    [
+        ("SN1", "2026-03-01T00:00:00Z", "leaf01 Ethernet0"),
+        ("SN1", "2026-03-05T00:00:00Z", "leaf02 Ethernet8"),
+        ("SN2", "2026-03-05T00:00:00Z", None),
+        ("SN3", "2026-03-05T00:00:00Z", None),
+        ("", "2026-03-05T00:00:00Z", None),
+    ],
+)
+def test_a_ticket_whose_device_is_mistyped_is_that_of_its_serial_number(
+    export: Export, lake: Lake, serial: str, opened: str, port: str | None
+) -> None:
+    """Where that was in one port at the time, and not where it tells nothing or two ports."""
+    export.file("inventory.csv", *MODULES_FILE)
+    export.file("tickets.csv", "ticket_id,device,interface,serial,opened_at", f"T1,laef01,Ethernet0,{serial},{opened}")
+
+    report = import_export(export.root, lake)
+
+    taken = [f"{row['device']} {row['interface']}" for row in lake.scan(TICKETS).collect().to_dicts()]
+    assert ([port] if port else []) == taken
+    said = f"nothing knows laef01 Ethernet0; serial {serial} was in {port}, which is taken"
+    finding = export.only(report, Kind.NOTE if port else Kind.ROW)
+    assert finding.reason == (said if port else "ticket T1 is for laef01 Ethernet0, a port that nothing else knows")
+
+
 @pytest.mark.parametrize("where", ["inventory", "links", "telemetry before"])
 def test_a_port_is_known_from_inventory_links_or_earlier_telemetry(export: Export, lake: Lake, where: str) -> None:
     if where == "inventory":
