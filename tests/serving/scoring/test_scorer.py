@@ -12,9 +12,10 @@ import pytest
 from features.cube import LakeTiles
 from features.fleet import Fleet
 from features.pipeline import hourly
+from features.tile_tables import LANE_TILES
 from ingest.errors import ModelError
 from ingest.lake import Lake
-from ingest.schema import MODULES, SCORES, FailureType
+from ingest.schema import LANE_SAMPLES, MODULES, SCORES, FailureType
 from models.artifact import Artifact
 from models.base import Fault
 from models.policy import ALARM_HORIZON_H
@@ -335,6 +336,28 @@ class TestAlarms:
         for alarm in alarms:
             ends = [(alarm.device, alarm.interface), (alarm.peer_device, alarm.peer_interface)]
             assert max(risk.get(end, 0.0) for end in ends) >= certain.artifact.policy.watch
+
+    def test_an_alarm_leads_back_to_its_readings(self, live: Live, train_until: datetime) -> None:
+        """By keys alone: the score of the hour that raised it, the tiles of the hours before, the samples of each."""
+        certain = replace(live, artifact=_sensitive(live.artifact))
+        certain.score(train_until)
+        lanes = 0
+
+        for alarm in live.store.open_alarms()[:3]:
+            ends = [(alarm.device, alarm.interface), (alarm.peer_device, alarm.peer_interface)]
+            scores = [live.scores(alarm.raised_at).filter(device=device, interface=port) for device, port in ends]
+            score = pl.concat(scores).filter(status="scored")
+            place = score.row(0, named=True)["device"], score.row(0, named=True)["interface"]
+            tiles = live.lake.latest(LANE_TILES, since=alarm.raised_at - 6 * HOUR, until=alarm.raised_at)
+            for tile in tiles.filter(device=place[0], interface=place[1]).collect().rows(named=True):
+                samples = live.lake.latest(LANE_SAMPLES, since=tile["hour"], until=tile["hour"] + HOUR)
+                of_lane = samples.filter(device=place[0], interface=place[1], lane=tile["lane"])
+                assert tile["rows"] == of_lane.collect().height > 0
+                lanes += 1
+            assert alarm.model_version == score["model_version"].unique().item()
+            assert list(alarm.reasons) in score["reasons"].to_list()
+
+        assert lanes > 12
 
 
 def _sensitive(artifact: Artifact) -> Artifact:
