@@ -1,6 +1,14 @@
 """Synthetic fleets: a small committed sample and the generator that makes larger ones.
 
 Everything here is invented: no number that comes out of it says anything about a real fleet, vendor or module.
+
+* life      ``fleet`` puts together ``layout``, ``history`` (``hazard``, ``faults``, ``repair``), ``modules``,
+            ``media``, ``environment``
+* telemetry ``physics``, ``fec``, ``ports`` are what is so; ``readings`` and ``counters`` what is told of it
+* out       ``export``, ``tables``; ``servicenow``: tickets in other people's form; ``config`` has every number and
+            its source
+* switches  ``snmprec`` and ``switches`` answer SNMP, ``streams`` gNMI
+* probes    ``fat_tree``, ``lossy_fabric``, ``probed``: fabrics that lose packets
 """
 
 import os

@@ -12,7 +12,7 @@
   + FeatureError            tiles or windows cannot be built as asked
   + ModelError              no model, or one that does not fit this code
   + DiagnosisError          a question about the network names what is not known
-  + ServingError            the service cannot answer (see serving.wire.problems)
+  + ServingError            the service cannot answer (see serving.errors)
 """
 
 __all__ = [

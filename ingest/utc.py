@@ -1,9 +1,10 @@
-"""Times of files into UTC: what lies outside of 2000 to 2100 is a broken clock or a mistyped year, and no time."""
+"""Times of files into UTC, and zones by name: outside of 2000 to 2100 is a broken clock or a mistyped year: no time."""
 
 from datetime import UTC, datetime
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-__all__ = ["END", "FIRST", "to_utc"]
+__all__ = ["END", "FIRST", "to_utc", "zone_name"]
 
 FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 END: Final = datetime(2100, 1, 1, tzinfo=UTC)
@@ -22,3 +23,20 @@ def to_utc(time: datetime) -> datetime:
         msg = "not a time between 2000 and 2100"
         raise ValueError(msg)
     return time.astimezone(UTC)
+
+
+def zone_name(name: str) -> str:
+    """The name, where it is a time zone's.
+
+    >>> zone_name("Europe/Berlin")
+    'Europe/Berlin'
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        msg = f"{name!r} is no time zone of the IANA database, such as Europe/Berlin or UTC"
+        raise ValueError(msg) from None
+    return name

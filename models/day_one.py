@@ -8,9 +8,8 @@ failures.
 from datetime import UTC, datetime
 from typing import Final
 
-from features.pipeline import FeaturePipeline
 from models.artifact import Artifact
-from models.joint import JointModel
+from models.joint import joint_model
 from models.policy import Policy
 
 __all__ = ["VERSION", "day_one"]
@@ -26,8 +25,7 @@ _SURE: Final = 0.44
 
 def day_one() -> Artifact:
     """Ready to score; it was trained on nothing, so it may score any time."""
-    pipeline = FeaturePipeline()
-    model = JointModel(pipeline.names, pipeline.signs)
+    model = joint_model()
     model.hazard_.start()
     policy = Policy(_WATCH, None, "no healthy history was seen: thresholds are set by hand", _SURE)
     facts = {"trained_on": "nothing: physics alone"}

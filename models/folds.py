@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from features.fleet import PORT, Fleet
 from ingest.errors import ModelError
 from models.base import HORIZONS_H
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 __all__ = ["EMBARGO", "Fold", "leaked", "links_apart", "only", "vendors_out", "walk_forward", "without"]
 

@@ -13,6 +13,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from features.pipeline import FeaturePipeline
 from models import boosting
 from models.base import HORIZONS_H, Prediction
 from models.fault import FaultModel
@@ -23,7 +24,7 @@ from models.rows import RiskSet
 from models.symptoms import ONLY_SYMPTOMS
 from models.tuning import Search, search
 
-__all__ = ["JointModel"]
+__all__ = ["JointModel", "joint_model"]
 
 _ALARM_COLUMN: Final = HORIZONS_H.index(ALARM_HORIZON_H)
 _AT_ONCE: Final = 4_096
@@ -34,6 +35,12 @@ _OF_BOTH: Final = ("loss_rise_both_6h", "flaps_both_24h", "has_peer")
 Floats = NDArray[np.float32]
 Floats64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def joint_model() -> "JointModel":
+    """The unfitted model of all features that there are."""
+    pipeline = FeaturePipeline()
+    return JointModel(pipeline.names, pipeline.signs)
 
 
 @dataclass

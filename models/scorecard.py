@@ -15,6 +15,7 @@ __all__ = [
     "LeadScore",
     "Scorecard",
     "early_days",
+    "figure",
     "scorecard_rows",
     "scorecard_table",
 ]
@@ -166,8 +167,9 @@ class Scorecard:
         return {name: float(value) for name, value in flat.items() if value is not None}
 
 
-def _share(value: float | None) -> str:
-    return _NONE if value is None else f"{value:.2f}"
+def figure(value: float | None, digits: int = 2) -> str:
+    """A number as a reader sees it; a dash where there is none."""
+    return _NONE if value is None else f"{value:.{digits}f}"
 
 
 def _interval(score: LeadScore) -> str:
@@ -188,25 +190,25 @@ def _rows(card: Scorecard) -> list[tuple[str, str]]:
     for score in card.leads:
         lead = f"at {score.lead_h} h"
         rows += [
-            (f"F1 {lead}", _share(score.f1)),
+            (f"F1 {lead}", figure(score.f1)),
             ("  90 % interval", _interval(score)),
-            (f"recall {lead}", _share(score.recall)),
-            (f"precision {lead}", _share(score.precision)),
+            (f"recall {lead}", figure(score.recall)),
+            (f"precision {lead}", figure(score.precision)),
             (f"  if {100 * card.base_rate_per_year:g} % fail a year", _at_base_rate(score)),
         ]
     per_1000 = card.false_per_1000_module_weeks
     rows.append(("false alarms", f"{card.false_alarms}"))
-    rows.append(("  per 1,000 modules and week", _NONE if per_1000 is None else f"{per_1000:.2f}"))
+    rows.append(("  per 1,000 modules and week", figure(per_1000)))
     quantiles = " / ".join(f"{hours:.0f}" for hours in card.lead_quantiles_h.values())
     told = card.attribution
     return [
         *rows,
         ("lead time h, 10 / 50 / 90 %", quantiles or _NONE),
-        ("failure type right", _share(told.type_accuracy)),
-        ("module or fibre right", _share(told.unit_accuracy)),
-        ("end of a failed module right", _share(told.end_accuracy)),
-        ("fault unit right", _share(told.fault_unit_accuracy)),
-        ("first action right", _share(told.action_accuracy)),
+        ("failure type right", figure(told.type_accuracy)),
+        ("module or fibre right", figure(told.unit_accuracy)),
+        ("end of a failed module right", figure(told.end_accuracy)),
+        ("fault unit right", figure(told.fault_unit_accuracy)),
+        ("first action right", figure(told.action_accuracy)),
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from models.scorecard import BASE_RATES_PER_YEAR, Scorecard
+from models.scorecard import BASE_RATES_PER_YEAR, Scorecard, figure
 
 __all__ = [
     "Small",
@@ -17,8 +17,6 @@ __all__ = [
     "small_tables",
 ]
 
-_NONE = "-"
-
 
 @dataclass(frozen=True, slots=True)
 class Small:
@@ -28,10 +26,6 @@ class Small:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
-
-
-def _share(value: float | None) -> str:
-    return _NONE if value is None else f"{value:.2f}"
 
 
 def budget_table(card: Scorecard) -> Small | None:
@@ -50,9 +44,9 @@ def budget_table(card: Scorecard) -> Small | None:
         (
             f"{point.budget:g}",
             f"{point.false_per_1000_module_weeks:.2f}",
-            *(_share(point.f1[lead]) for lead in leads),
-            *(_share(point.recall[lead]) for lead in leads),
-            _share(point.precision.get(24)),
+            *(figure(point.f1[lead]) for lead in leads),
+            *(figure(point.recall[lead]) for lead in leads),
+            figure(point.precision.get(24)),
         )
         for point in card.at_budgets
     )
@@ -72,9 +66,9 @@ def calibration_table(card: Scorecard) -> Small | None:
         (
             f"{found.horizon_h} h",
             f"{found.failures}",
-            _share(found.slope),
-            _NONE if found.brier_skill is None else f"{found.brier_skill:.3f}",
-            *(f"{_share(band.ratio)} ({band.observed} / {band.expected:.1f})" for band in found.top),
+            figure(found.slope),
+            figure(found.brier_skill, 3),
+            *(f"{figure(band.ratio)} ({band.observed} / {band.expected:.1f})" for band in found.top),
         )
         for found in card.calibration
     )
@@ -91,7 +85,7 @@ def base_rate_table(cards: Sequence[Scorecard]) -> Small:
     leads = [score.lead_h for score in cards[0].leads]
     header = ("failures a year", *(f"{card.name}, {lead} h" for card in cards for lead in leads))
     rows = tuple(
-        (f"{100 * rate:g} %", *(_share(card.f1_at(rate, lead)) for card in cards for lead in leads))
+        (f"{100 * rate:g} %", *(figure(card.f1_at(rate, lead)) for card in cards for lead in leads))
         for rate in BASE_RATES_PER_YEAR
     )
     return Small("F1 where modules fail so often", header, rows, "Recall and the rate of false alarms are kept.")

@@ -154,11 +154,11 @@ class Client:
 
     def push(self, request: SampleRequest, *, key: str | None = None) -> SamplesTaken:
         """Readings of a host's own ports; durably kept when this returns. The same again is taken once."""
-        return self._push(SamplesTaken, "/v1/samples", request, key)
+        return self._post(SamplesTaken, "/v1/samples", request, key=key)
 
     def push_probes(self, request: ProbeRequest, *, key: str | None = None) -> ProbesTaken:
         """What a host's probe agent saw; durably kept when this returns. The same again is taken once."""
-        return self._push(ProbesTaken, "/v1/probes", request, key)
+        return self._post(ProbesTaken, "/v1/probes", request, key=key)
 
     def pinglist(self, device: str, *, site: str = "default") -> Pinglist:
         """What a host's probe agent shall do."""
@@ -257,16 +257,17 @@ class Client:
         return kind.model_validate_json(self._ask("GET", path, params=params).content)
 
     def _post(
-        self, kind: type[_Answer], path: str, body: BaseModel | None = None, params: Mapping[str, str] | None = None
+        self,
+        kind: type[_Answer],
+        path: str,
+        body: BaseModel | None = None,
+        params: Mapping[str, str] | None = None,
+        *,
+        key: str | None = None,
     ) -> _Answer:
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
         text = None if body is None else body.model_dump_json(exclude_unset=True)
         return kind.model_validate_json(self._ask("POST", path, content=text, headers=headers, params=params).content)
-
-    def _push(self, kind: type[_Answer], path: str, request: BaseModel, key: str | None) -> _Answer:
-        headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
-        text = request.model_dump_json(exclude_unset=True)
-        return kind.model_validate_json(self._ask("POST", path, content=text, headers=headers).content)
 
     def _report(
         self, kind: type[_Answer], device: str, interface: str, what: str, site: str, body: BaseModel

@@ -9,6 +9,7 @@
     + FabricUnavailableError 503 links and their state cannot be read: look at the lake; drain nothing
     + StoreError          503 the alarm store cannot be used: fix the database
     + ModelUnavailableError 503 there is no model that this code can use: train one
+    + SamplesUnavailableError 503 samples cannot be kept durably: send them again
     + OverloadedError     503 too much is asked for at once; `Retry-After` says when to come again
     + ModelNotFoundError  404 no such model version
     + NodeNotFoundError   404 no server has this name
@@ -27,13 +28,10 @@
     + OperatorError       403 there is no token at all, so nothing may be changed
     + ScopeError          403 the token's scope does not reach so far
     + RateLimitError      429 too many requests; `Retry-After` says when to come again
+      - HostRateError     429 a host sends more often than one may
     + CursorError         422 the cursor is not one of ours
     + QueryError          422 a parameter that does not exist
-  x LetterError               a delivery of the outbox cannot be retried or dropped: look at `forelight outbox list`
-  x DeliveryError             a consumer did not take a message
-    + UnreachableError    it did not answer, or is overloaded: retry, and spare it meanwhile
-    + FailedError         it answered that something is wrong just now: retry
-    + RefusedError        it will never take this message: a person decides
+  x LetterError, DeliveryError   of deliveries to consumers: `serving.deliveries.errors`
 """
 
 from collections.abc import Mapping
@@ -45,14 +43,11 @@ __all__ = [
     "AlarmConflictError",
     "AlarmNotFoundError",
     "CursorError",
-    "DeliveryError",
     "DrainNotFoundError",
     "FabricUnavailableError",
-    "FailedError",
     "HostRateError",
     "IdempotencyError",
     "LeaseOwnerError",
-    "LetterError",
     "LinkNotFoundError",
     "ModelNotFoundError",
     "ModelUnavailableError",
@@ -66,7 +61,6 @@ __all__ = [
     "ProblemError",
     "QueryError",
     "RateLimitError",
-    "RefusedError",
     "RunOrderError",
     "SamplesUnavailableError",
     "ScopeError",
@@ -77,7 +71,6 @@ __all__ = [
     "TokenError",
     "TransceiverNotFoundError",
     "TransitionError",
-    "UnreachableError",
 ]
 
 
@@ -284,31 +277,3 @@ class LeaseOwnerError(ProblemError):
     """Only who holds a lease gives it back."""
 
     status, kind, title = 409, "lease-owner", "Not this lease's holder"
-
-
-class LetterError(ServingError):
-    """A delivery is not in a state in which this can be done with it."""
-
-
-class DeliveryError(ServingError):
-    """A consumer did not take a message.
-
-    Attributes:
-        after_s: the consumer asked for as long a pause; None where it did not.
-    """
-
-    def __init__(self, detail: str, *, after_s: float | None = None) -> None:
-        super().__init__(detail)
-        self.after_s = after_s
-
-
-class UnreachableError(DeliveryError):
-    """The consumer does not answer or has too much to do; this is no message's fault."""
-
-
-class FailedError(DeliveryError):
-    """The consumer failed at this message; it may take it later."""
-
-
-class RefusedError(DeliveryError):
-    """The consumer refuses this message for good."""

@@ -15,11 +15,12 @@ from serving.alarms import STANDING, AlarmRecord, Event, Level, ScoreRun, Status
 from serving.errors import AlarmNotFoundError, CursorError
 from serving.tables import alarm_events, alarms, runs
 
-__all__ = ["AlarmFilter", "Page", "Story"]
+__all__ = ["AlarmFilter", "Page", "Story", "row_of"]
 
 RUN_FIELDS: Final = tuple(field.name for field in fields(ScoreRun))
 _ALARM_FIELDS: Final = tuple(field.name for field in fields(AlarmRecord))
 _Position: Final = TypeAdapter(tuple[AwareDatetime, Annotated[str, StringConstraints(pattern=r"^[^\x00]+$")]])
+_LONGEST: Final = 18  # digits of a number that a database takes
 _CHUNK: Final = 500  # values in one IN (...): well below SQLite's limit of variables
 _ALARM = [alarms.c[name] for name in _ALARM_FIELDS]
 
@@ -196,6 +197,18 @@ def _conditions(where: AlarmFilter) -> list[ColumnElement[bool]]:
 
 def _is_in(statuses: frozenset[Status]) -> ColumnElement[bool]:
     return alarms.c.status.in_([status.value for status in statuses])
+
+
+def row_of(cursor: str) -> int:
+    """The number of the row that a page of numbered rows ended at.
+
+    Raises:
+        CursorError: it is none.
+    """
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST):
+        msg = "the cursor is not one of ours: start without one"
+        raise CursorError(msg)
+    return int(cursor)
 
 
 def _cursor(last: AlarmRecord) -> str:

@@ -13,13 +13,10 @@ from sqlalchemy import Connection, Engine, delete, insert, or_, select
 from ingest.schema import FailureType
 from serving.alarms import AlarmRecord, Level
 from serving.database import reading
-from serving.errors import CursorError
+from serving.queries import row_of
 from serving.tables import held_back
 
 __all__ = ["HeldBack", "StormFilter", "StormPage", "forget", "keep", "read_storms"]
-
-_LONGEST: Final = 18
-"""Digits of a number that a database takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +85,7 @@ def read_storms(engine: Engine, where: StormFilter, *, cursor: str | None = None
     """
     query = select(held_back).order_by(held_back.c.held_id.desc()).limit(limit + 1)
     if cursor is not None:
-        query = query.where(held_back.c.held_id < _number(cursor))
+        query = query.where(held_back.c.held_id < row_of(cursor))
     if where.site is not None:
         query = query.where(held_back.c.site == where.site)
     if where.device is not None:
@@ -111,10 +108,3 @@ def _held(row: dict[str, object]) -> HeldBack:
     values = {name: row[name] for name in _FIELDS}
     values |= {"level": Level(str(row["level"])), "failure_type": None if kind is None else FailureType(str(kind))}
     return HeldBack(**values)  # type: ignore[arg-type]  # the columns have the types
-
-
-def _number(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST):
-        msg = "the cursor is not one of ours: start without one"
-        raise CursorError(msg)
-    return int(cursor)

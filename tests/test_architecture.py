@@ -1,6 +1,8 @@
 """Who may import whom, and what may not be imported at all."""
 
 import ast
+import importlib
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -131,3 +133,35 @@ def test_tests_import_no_helpers_of_each_other() -> None:
     files = (ROOT / "tests").rglob("*.py")
 
     assert [] == [_name(file) for file in files if "tests" in _top(file)]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_maps_its_rooms(package: str) -> None:
+    """Whoever looks for a line reads first where it would be."""
+    folder = ROOT / package
+    rooms = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
+    told = set(re.findall(r"``(\w+)``", ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""))
+
+    assert set() == {room for room in rooms if not room.startswith("_")} - told
+    assert set() == told - rooms - set(PACKAGES)
+
+
+@pytest.mark.parametrize("name", ["ingest.errors", "serving.errors", "serving.deliveries.errors"])
+def test_a_tree_of_errors_is_drawn_whole(name: str) -> None:
+    """Each stands under the one that it is a kind of, deeper by one, with the status that the service answers with."""
+    module = importlib.import_module(name)
+    own = {each for each in module.__all__ if getattr(module, each).__module__ == name}
+    above: list[tuple[int, str]] = []
+    for indent, error, status in re.findall(
+        r"^( *)[*x+-] (\w+Error)(?: +(\d{3}\b))?", module.__doc__ or "", re.MULTILINE
+    ):
+        while above and above[-1][0] >= len(indent):
+            above.pop()
+        if error in own:
+            kind = getattr(module, error)
+            assert kind.__base__.__name__ == (above[-1][1] if above else "Exception")
+            assert status == str(getattr(kind, "status", ""))
+            own.remove(error)
+        above.append((len(indent), error))
+
+    assert set() == own

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -19,6 +19,7 @@ from ingest.records.times import TimeReader
 from ingest.records.words import Phrases
 from ingest.schema import LINKS, MAINTENANCE, MODULES, REPAIRS, TICKETS, Action, FailureType, Table
 from ingest.toml_file import Place, load_toml, sentence
+from ingest.utc import zone_name
 
 __all__ = ["NEEDED", "OURS", "RecordMap", "checked", "fits", "load_map", "nearest"]
 
@@ -53,15 +54,6 @@ NEEDED: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 """Of each of these one at least must be there."""
 
 _Texts = Annotated[tuple[str, ...], Field(max_length=200)]
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        msg = f"{name!r} is no time zone of the IANA database, such as Europe/Berlin or UTC"
-        raise ValueError(msg) from None
-    return name
 
 
 def _columns(value: object) -> object:
@@ -99,7 +91,7 @@ class RecordMap(_Strict):
     """
 
     kind: _Kind = "tickets"
-    zone: Annotated[str, AfterValidator(_zone)] | None = None
+    zone: Annotated[str, AfterValidator(zone_name)] | None = None
     times: tuple[str, ...] = ()
     site: Annotated[str, Field(min_length=1)] = "default"
     fill_down: _Texts = ()
@@ -135,7 +127,7 @@ class RecordMap(_Strict):
     def reader(self, zone: str | None = None) -> TimeReader:
         """Of the file's times."""
         name = zone or self.zone
-        return TimeReader(ZoneInfo(_zone(name)) if name else None, self.times)
+        return TimeReader(ZoneInfo(zone_name(name)) if name else None, self.times)
 
     def phrases(self, name: str) -> Phrases:
         """The table of one kind of word."""

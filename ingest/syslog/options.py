@@ -1,23 +1,15 @@
 """`[syslog]` of forelight.toml: where devices send their messages to, and how much is taken of them."""
 
 from typing import Annotated, Final, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from ingest.utc import zone_name
 
 __all__ = ["SyslogOptions"]
 
 _Port = Annotated[int, Field(ge=1, le=65_535)]
 _LEAST_BYTES: Final = 480  # that every receiver takes (RFC 5424, 6.1)
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        msg = f"{name!r} is no time zone of the IANA database, such as Europe/Berlin or UTC"
-        raise ValueError(msg) from None
-    return name
 
 
 class SyslogOptions(BaseModel):
@@ -37,7 +29,7 @@ class SyslogOptions(BaseModel):
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     udp_port: _Port | None = None
     tcp_port: _Port | None = None
-    zone: Annotated[str, AfterValidator(_zone)] | None = None
+    zone: Annotated[str, AfterValidator(zone_name)] | None = None
     max_message_bytes: Annotated[int, Field(ge=_LEAST_BYTES, le=65_536)] = 8_192
     max_waiting: Annotated[int, Field(ge=1, le=1_000_000)] = 50_000
     max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256

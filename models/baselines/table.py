@@ -1,16 +1,13 @@
 """Who would have said what: scorecards of many sets of alarms on the same events, a line each."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from rich.table import Table
 
-from models.scorecard import Scorecard
+from models.scorecard import Scorecard, figure
 from models.tables import longest_word
 
 __all__ = ["comparison_rows", "comparison_table"]
-
-_NONE: Final = "-"
 
 
 def comparison_rows(cards: Sequence[Scorecard]) -> list[tuple[str, ...]]:
@@ -24,20 +21,14 @@ def comparison_rows(cards: Sequence[Scorecard]) -> list[tuple[str, ...]]:
 
 
 def _row(card: Scorecard) -> tuple[str, ...]:
-    median = card.lead_quantiles_h.get("50%")
-    per_1000 = card.false_per_1000_module_weeks
     return (
         card.name,
-        *(_share(score.f1) for score in card.leads),
-        _share(card.leads[0].recall),
+        *(figure(score.f1) for score in card.leads),
+        figure(card.leads[0].recall),
         str(card.false_alarms),
-        _NONE if per_1000 is None else f"{per_1000:.1f}",
-        _NONE if median is None else f"{median:.0f}",
+        figure(card.false_per_1000_module_weeks, 1),
+        figure(card.lead_quantiles_h.get("50%"), 0),
     )
-
-
-def _share(value: float | None) -> str:
-    return _NONE if value is None else f"{value:.2f}"
 
 
 def comparison_table(cards: Sequence[Scorecard], *, title: str) -> Table:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from serving.alarms import AlarmRecord
-from serving.errors import RefusedError
+from serving.deliveries.errors import RefusedError
 from serving.notices import Notice
 
 __all__ = ["LONGEST_MESSAGE", "Adapter", "Telling", "as_bytes", "headline", "message", "when"]

@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx2
 
-from serving.errors import DeliveryError, FailedError, RefusedError, UnreachableError
+from serving.deliveries.errors import DeliveryError, FailedError, RefusedError, UnreachableError
 
 __all__ = ["Http", "failure"]
 

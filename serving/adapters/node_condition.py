@@ -15,7 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from serving.adapters.base import Telling, headline, when
 from serving.adapters.config import KubernetesConfig
 from serving.adapters.http import failure
-from serving.errors import FailedError, RefusedError, UnreachableError
+from serving.deliveries.errors import FailedError, RefusedError, UnreachableError
 
 __all__ = ["ANNOTATION", "CONDITION", "TAINT", "NodeCondition"]
 

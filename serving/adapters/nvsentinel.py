@@ -17,7 +17,7 @@ from serving.adapters.base import LONGEST_MESSAGE, Telling, message, when
 from serving.adapters.config import NvsentinelConfig
 from serving.adapters.nvsentinel_wire import METHOD, Empty, HealthEvents
 from serving.alarms import AlarmRecord
-from serving.errors import DeliveryError, FailedError, RefusedError, UnreachableError
+from serving.deliveries.errors import DeliveryError, FailedError, RefusedError, UnreachableError
 
 __all__ = ["Nvsentinel"]
 

@@ -16,7 +16,8 @@ from models.evaluate import judge
 from models.folds import Fold, leaked, links_apart, only, vendors_out, walk_forward, without
 from models.risk_log import RiskLog, Risks, joined
 from models.scorecard import Scorecard
-from models.train import TrainingData, learn, training_data
+from models.train import learn
+from models.training_data import TrainingData, training_data
 from models.walk import Walk, Work, link_risks
 from serving.backtest.backtesting import walked
 from serving.scoring.compute import Compute

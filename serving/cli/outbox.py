@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from serving.deliveries.errors import LetterError
 from serving.deliveries.letters import Letter, Letters
 from serving.deliveries.rows import DEAD, DONE, DROPPED, STANDING, WAITING
-from serving.errors import LetterError, ServingError
+from serving.errors import ServingError
 from serving.settings import Settings
 from serving.store import AlarmStore
 

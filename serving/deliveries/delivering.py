@@ -15,9 +15,10 @@ from typing import Final
 from serving.adapters.base import Adapter, Telling
 from serving.adapters.config import AdapterConfig
 from serving.alarms import STANDING, AlarmRecord, Level, Status
+from serving.deliveries.errors import DeliveryError, RefusedError, UnreachableError
 from serving.deliveries.nodes import Nodes
 from serving.deliveries.outbox import Claimed, Outbox, Outcome
-from serving.errors import DeliveryError, RefusedError, StoreError, UnreachableError
+from serving.errors import StoreError
 from serving.notices import Kind, Notice
 
 __all__ = ["Courier", "World"]

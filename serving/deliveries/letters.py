@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Select, and_, delete, exists, func, select, u
 from serving import queries
 from serving.database import make_engine, reading, writing
 from serving.deliveries import rows
+from serving.deliveries.errors import LetterError
 from serving.deliveries.rows import DEAD, DONE, DROPPED, STANDING, WAITING
-from serving.errors import LetterError
 from serving.tables import alarms, deliveries, outbox, outbox_adapters
 
 __all__ = ["Count", "Letter", "Letters", "counts"]

@@ -9,7 +9,7 @@ import polars as pl
 from ingest.lake import Lake
 from ingest.schema import MODULES
 from serving.alarms import AlarmRecord, left_alone
-from serving.errors import UnreachableError
+from serving.deliveries.errors import UnreachableError
 
 __all__ = ["Nodes"]
 

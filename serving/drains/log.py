@@ -9,12 +9,9 @@ from serving.database import reading
 from serving.drains.records import Entry, Kind
 from serving.drains.rows import entry_of
 from serving.drains.tables import decisions, drain_exclusions, drains
-from serving.errors import CursorError
+from serving.queries import row_of
 
 __all__ = ["Line", "LogFilter", "LogPage", "forget", "read_log"]
-
-_LONGEST = 18
-"""Digits of a number that a database takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def read_log(engine: Engine, where: LogFilter, *, cursor: str | None = None, lim
     """
     query = select(decisions).order_by(decisions.c.decision_id.desc()).limit(limit + 1)
     if cursor is not None:
-        query = query.where(decisions.c.decision_id < _number(cursor))
+        query = query.where(decisions.c.decision_id < row_of(cursor))
     if where.kind is not None:
         query = query.where(decisions.c.kind == where.kind.value)
     if where.link_id is not None:
@@ -67,13 +64,6 @@ def read_log(engine: Engine, where: LogFilter, *, cursor: str | None = None, lim
         found = tuple(Line(row["decision_id"], entry_of(row)) for row in connection.execute(query).mappings())
     more = len(found) > limit
     return LogPage(found[:limit], str(found[limit - 1].number) if more else None)
-
-
-def _number(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST):
-        msg = "the cursor is not one of ours: start without one"
-        raise CursorError(msg)
-    return int(cursor)
 
 
 def forget(connection: Connection, before: datetime) -> int:

@@ -14,7 +14,7 @@ from features.labels import EVENT_SCHEMA
 from features.pipeline import Block, FeaturePipeline, hourly
 from ingest.lake import Lake
 from models.joint import JointModel
-from models.train import TrainingData, training_data
+from models.training_data import TrainingData, training_data
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from models.artifact import Artifact
 from models.hazard import Scorer
 from models.joint import JointModel
 from models.policy import Policy
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 Change = Callable[[dict[str, Any]], object]
 

@@ -16,7 +16,7 @@ from models.artifact import Artifact
 from models.drift import Drift, Seen, drift, ks, psi
 from models.ramps import RAMPS
 from models.reference import ALL, cuts_of, estimated, parts_of, shares
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 Look = Callable[..., Drift]
 

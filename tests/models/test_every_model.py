@@ -14,7 +14,7 @@ from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H, FailureModel
 from models.joint import JointModel
 from models.policy import Policy
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 Floats = NDArray[np.float32]
 Make = Callable[[TrainingData, JointModel, Path], FailureModel]

@@ -12,7 +12,7 @@ import pytest
 from features.fleet import Fleet
 from ingest.errors import ModelError
 from models.folds import EMBARGO, leaked, links_apart, only, vendors_out, walk_forward, without
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -14,7 +14,7 @@ from models.base import FAULTS, HORIZONS_H, TURNED
 from models.hazard import Hazard, about_to_fail
 from models.joint import JointModel
 from models.rows import RiskSet
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 Quick = Callable[..., JointModel]
 Floats = NDArray[np.float32]

@@ -22,7 +22,8 @@ from ingest.lake import Lake
 from ingest.schema import LANE_SAMPLES, PORT_SAMPLES, TABLES
 from models.joint import JointModel
 from models.sampling import LinkSample, ports_at_once, room
-from models.train import LINKS_SHARE, TrainingData, learn, training_data
+from models.train import LINKS_SHARE, learn
+from models.training_data import TrainingData, training_data
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20

@@ -12,7 +12,7 @@ from models.base import FAULTS, Fault
 from models.fault import FaultModel
 from models.joint import JointModel
 from models.symptoms import SYMPTOMS, SymptomModel, symptom_columns, without_peer
-from models.train import TrainingData
+from models.training_data import TrainingData
 
 Floats = NDArray[np.float32]
 BENT = FAULTS.index(Fault(FailureType.FIBER_DAMAGE, here=True))

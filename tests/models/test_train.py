@@ -21,7 +21,8 @@ from models.artifact import Artifact
 from models.base import FAULTS, HORIZONS_H
 from models.joint import JointModel
 from models.policy import ALARM_HORIZON_H
-from models.train import TrainingData, train, training_data, unseen_risks
+from models.train import train, unseen_risks
+from models.training_data import TrainingData, training_data
 
 
 def test_nothing_later_than_until_is_looked_at(data: TrainingData, train_until: datetime) -> None:

@@ -14,7 +14,8 @@ from models.base import FAULTS
 from models.baselines.ablations import ABLATIONS, Ablated, PartialModel, ablated
 from models.joint import JointModel
 from models.policy import Policy
-from models.train import TrainingData, train
+from models.train import train
+from models.training_data import TrainingData
 from models.walk import Walk, Work
 
 Partial = Callable[[str], PartialModel]

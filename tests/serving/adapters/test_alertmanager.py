@@ -16,7 +16,7 @@ from serving.adapters.alertmanager import Alertmanager
 from serving.adapters.base import Telling
 from serving.adapters.config import AlertmanagerConfig
 from serving.alarms import Level
-from serving.errors import RefusedError
+from serving.deliveries.errors import RefusedError
 from serving.notices import Kind
 
 MakeTelling = Callable[..., Telling]

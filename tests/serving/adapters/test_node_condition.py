@@ -17,7 +17,7 @@ import pytest
 
 from serving.adapters.base import Telling, when
 from serving.adapters.config import KubernetesConfig
-from serving.errors import DeliveryError, FailedError, RefusedError, UnreachableError
+from serving.deliveries.errors import DeliveryError, FailedError, RefusedError, UnreachableError
 from serving.notices import Kind
 
 pytest.importorskip("kubernetes", reason="the extra `kubernetes` is not installed")

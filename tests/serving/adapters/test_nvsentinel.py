@@ -14,7 +14,7 @@ import pytest
 from ingest.schema import FailureType
 from serving.adapters.base import Telling
 from serving.adapters.config import NvsentinelConfig
-from serving.errors import DeliveryError, FailedError, RefusedError, UnreachableError
+from serving.deliveries.errors import DeliveryError, FailedError, RefusedError, UnreachableError
 from serving.notices import Kind
 
 grpc = pytest.importorskip("grpc", reason="the extra `nvsentinel` is not installed")

@@ -12,7 +12,7 @@ import pytest
 from serving.adapters.base import Telling
 from serving.adapters.config import WebhookConfig
 from serving.adapters.webhook import SIGNATURE, Webhook, verify
-from serving.errors import DeliveryError, FailedError, RefusedError, UnreachableError
+from serving.deliveries.errors import DeliveryError, FailedError, RefusedError, UnreachableError
 from serving.notices import Kind
 
 MakeTelling = Callable[..., Telling]

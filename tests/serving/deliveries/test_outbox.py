@@ -12,9 +12,9 @@ from sqlalchemy import delete, func, select
 
 from serving.alarms import AlarmRecord, Clear, ScoreRun, Status
 from serving.database import reading, writing
+from serving.deliveries.errors import LetterError
 from serving.deliveries.letters import Count, Letters
 from serving.deliveries.outbox import Claimed, Outbox, Outcome, Retries
-from serving.errors import LetterError
 from serving.notices import Kind
 from serving.store import AlarmStore
 from serving.tables import deliveries, outbox
