@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from features.fleet import Fleet
 from models.evaluate import Counts, counts
 from models.points import BudgetPoint
-from models.policy import ALARM_HORIZON_H, CLEAR_BELOW, persistent
+from models.policy import ALARM_HORIZON_H, CLEAR_BELOW
+from models.policy_fit import persistent
 from models.risk_log import Risks, ports_frame
 
 __all__ = ["BUDGETS", "at_budgets", "curve_of_alarms", "curve_of_risks"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from models.joint import JointModel
-from models.policy import Unseen
+from models.policy_fit import Unseen
 from models.reliability import brier_skill, calibration_line, observed_expected
 
 __all__ = ["evidence", "evidence_metrics", "evidence_plots"]

@@ -18,7 +18,8 @@ from models import boosting
 from models.base import HORIZONS_H, Prediction
 from models.fault import FaultModel
 from models.hazard import Hazard
-from models.policy import ALARM_HORIZON_H, Scale
+from models.policy import ALARM_HORIZON_H
+from models.policy_fit import Scale
 from models.ramps import Hold
 from models.rows import RiskSet
 from models.symptoms import ONLY_SYMPTOMS

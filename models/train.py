@@ -21,7 +21,8 @@ from models.base import HORIZONS_H
 from models.card import REFERENCE
 from models.evidence import evidence
 from models.joint import JointModel, joint_model
-from models.policy import ALARM_HORIZON_H, Policy, Unseen, fit_policy
+from models.policy import ALARM_HORIZON_H, Policy
+from models.policy_fit import Unseen, fit_policy
 from models.reference import reference
 from models.training_data import TrainingData, training_data
 

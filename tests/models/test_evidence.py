@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models.evidence import evidence, evidence_metrics, evidence_plots
-from models.policy import Unseen
+from models.policy_fit import Unseen
 
 
 class _Model:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from models.policy import Change, Policy, Scored, Standing, Verb, calm_storms, persistent
+from models.policy import Change, Policy, Scored, Standing, Verb, calm_storms
+from models.policy_fit import persistent
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 POLICY = Policy(watch=0.2, act=0.5, act_reason="", sure=0.4)

@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from models.policy import Policy, Unseen, fit_policy, persistent
+from models.policy import Policy
+from models.policy_fit import Unseen, fit_policy, persistent
 
 Floats = NDArray[np.float32]
 
