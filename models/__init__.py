@@ -5,7 +5,7 @@
             ``baselines``
 * training  ``train``, from ``training_data`` (``rows``, ``sampling``) to an ``artifact`` (``tree_text``: its trees);
             ``tuning``, ``evidence``, ``reference``
-* alarms    ``policy`` (persistence, hysteresis, storms), ``policy_fit`` (thresholds by budget), ``walk`` (hour by hour),
+* alarms    ``policy`` (persistence, hysteresis, storms), ``policy_fit`` (thresholds by budget), ``walk`` (by the hour),
             ``alarm``, ``actions``, ``explain``
 * judge     ``evaluate`` by the rules of ``counting`` and the ``truth`` of records: ``scorecard``, ``alarm_file``,
             ``folds``, ``paired``; of risks ``risk_log``, ``risk_card``, ``reliability``, ``horizons``, ``points``,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -84,6 +84,7 @@ def test_a_score_of_physics_alone_is_the_log_odds_of_the_week() -> None:
     assert np.log(risk / (1 - risk)) == pytest.approx([-5.0, -4.5], abs=0.05)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(-25, 60), min_size=2, max_size=40, unique=True), st.integers(0, 5))
 def test_the_order_of_links_stays_and_horizons_rise(scores: list[float], seed: int) -> None:
     learnt, rows = _fleet(200, seed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import lightgbm as lgb
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -97,6 +97,7 @@ def test_what_is_not_needed_is_not_believed(part: Callable[[str], str]) -> None:
     assert booster_text(part(TEXT[1]), COLUMNS, 1) == booster_text(TEXT[1], COLUMNS, 1)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_letter_changed_anywhere_is_an_error_or_a_tree(data: st.DataObject) -> None:
     """What passes is given to LightGBM in this very process."""
