@@ -15,37 +15,10 @@ from ingest.lake import Lake
 from ingest.lake.lease import FileLease
 from ingest.schema import LANE_SAMPLES
 
+Rows = Callable[..., pl.DataFrame]
+
 T0 = datetime(2026, 3, 1, 22, tzinfo=UTC)
-
-
-def samples(
-    count: int, *, start: datetime = T0, rx_dbm: float = -2.0, received: timedelta = timedelta()
-) -> pl.DataFrame:
-    """One lane's readings, an hour apart."""
-    times = [start + timedelta(hours=i) for i in range(count)]
-    return pl.DataFrame(
-        {
-            "time": times,
-            "received_at": [time + received for time in times],
-            "site": "default",
-            "device": "leaf01",
-            "interface": "Ethernet0",
-            "lane": 1,
-            "rx_power_dbm": rx_dbm,
-            "quality": 0,
-            "source": "file",
-        }
-    )
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(str(tmp_path / "lake"))
-
-
-@pytest.fixture
-def lease(tmp_path: Path) -> FileLease:
-    return FileLease(tmp_path / "lock")
+"""Two hours before a day ends."""
 
 
 _APPENDER = """
@@ -99,10 +72,12 @@ class MeanwhileLease(FileLease):
             self.meanwhile.pop(0)()
 
 
-def test_rows_appended_between_reading_a_day_and_exchanging_its_files_are_kept(lake: Lake, tmp_path: Path) -> None:
+def test_rows_appended_between_reading_a_day_and_exchanging_its_files_are_kept(
+    lake: Lake, rows: Rows, tmp_path: Path
+) -> None:
     """They stay in a file of their own, and the rewrite need not start again."""
-    lake.append(LANE_SAMPLES, samples(2))
-    late = samples(1, start=T0 + timedelta(minutes=30))
+    lake.append(LANE_SAMPLES, rows(2, start=T0))
+    late = rows(1, start=T0 + timedelta(minutes=30))
     lease = MeanwhileLease(tmp_path / "lock", lambda: lake.append(LANE_SAMPLES, late))
 
     assert 1 == lake.compact(LANE_SAMPLES, lease=lease)
@@ -112,9 +87,11 @@ def test_rows_appended_between_reading_a_day_and_exchanging_its_files_are_kept(l
     assert [2] == [entry.files for entry in lake.stats()]
 
 
-def test_a_corrected_row_appended_during_a_compaction_wins_over_the_compacted_one(lake: Lake, tmp_path: Path) -> None:
-    lake.append(LANE_SAMPLES, samples(2))
-    lease = MeanwhileLease(tmp_path / "lock", lambda: lake.append(LANE_SAMPLES, samples(2, rx_dbm=-9.0)))
+def test_a_corrected_row_appended_during_a_compaction_wins_over_the_compacted_one(
+    lake: Lake, rows: Rows, tmp_path: Path
+) -> None:
+    lake.append(LANE_SAMPLES, rows(2, start=T0))
+    lease = MeanwhileLease(tmp_path / "lock", lambda: lake.append(LANE_SAMPLES, rows(2, start=T0, rx_power_dbm=-9.0)))
 
     lake.compact(LANE_SAMPLES, lease=lease)
 
@@ -122,11 +99,11 @@ def test_a_corrected_row_appended_during_a_compaction_wins_over_the_compacted_on
 
 
 def test_of_two_compactions_without_a_common_lease_one_starts_again_and_no_row_is_doubled(
-    lake: Lake, tmp_path: Path
+    rows: Rows, lake: Lake, tmp_path: Path
 ) -> None:
     """Delta refuses the second exchange of the same files."""
-    lake.append(LANE_SAMPLES, samples(2))
-    lake.append(LANE_SAMPLES, samples(2, start=T0 + timedelta(minutes=20)))
+    lake.append(LANE_SAMPLES, rows(2, start=T0))
+    lake.append(LANE_SAMPLES, rows(2, start=T0 + timedelta(minutes=20)))
     other = FileLease(tmp_path / "other")
     lease = MeanwhileLease(tmp_path / "lock", lambda: lake.compact(LANE_SAMPLES, lease=other))
 
