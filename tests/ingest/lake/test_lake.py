@@ -36,12 +36,12 @@ def test_a_table_that_does_not_exist_reads_as_empty_with_its_schema(lake: Lake) 
 def test_what_is_appended_is_read_back_in_canonical_types(lake: Lake, rows: Rows) -> None:
     assert 4 == lake.append(LANE_SAMPLES, rows(4, start=T0))
 
-    rows = lake.scan(LANE_SAMPLES).collect()
+    read = lake.scan(LANE_SAMPLES).collect()
 
-    assert LANE_SAMPLES.schema.names == rows.columns
-    assert pl.Int8 == rows.schema["lane"]
-    assert pl.Float32 == rows.schema["rx_power_dbm"]
-    assert 4 == rows.get_column("tx_power_dbm").null_count()
+    assert LANE_SAMPLES.schema.names == read.columns
+    assert pl.Int8 == read.schema["lane"]
+    assert pl.Float32 == read.schema["rx_power_dbm"]
+    assert 4 == read.get_column("tx_power_dbm").null_count()
 
 
 def test_an_arrow_table_with_dictionary_columns_is_taken_as_plain_strings(lake: Lake, rows: Rows) -> None:
