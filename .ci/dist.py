@@ -1,11 +1,13 @@
 """What is released: wheel and sdist, tried in a clean environment, and the list of what runs with them, with licences.
 
 `python .ci/dist.py [FOLDER]` writes into `dist/`, or that folder, and ends with 1 where something is not as it should.
-The list is CycloneDX JSON, made by cyclonedx-bom of what the lock has installed.
+The list is CycloneDX JSON, made by cyclonedx-bom of what the lock has installed, and by `bundled` of what the wheel
+itself brings of others. The same sources give the same wheel and sdist, byte by byte.
 """
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,10 +17,11 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["completed", "doubtful", "main"]
+__all__ = ["bundled", "completed", "doubtful", "main"]
 
 ROOT: Final = Path(__file__).parents[1]
 _BOM: Final = ("uv", "tool", "run", "--quiet", "--from", "cyclonedx-bom==7.5.0", "cyclonedx-py", "environment")
+_VENDOR: Final = ROOT / "serving" / "web" / "static" / "vendor"
 _REFUSED: Final = ("AGPL", "Affero", "GPL-2", "GPL-3", "GNU General Public", "SSPL", "Server Side", "Commons Clause")
 """Licences under which what links to it may not go out under Apache-2.0. The LGPL is none of them."""
 _LESSER: Final = ("LGPL", "Lesser")
@@ -47,11 +50,28 @@ def doubtful(bom: dict[str, Any]) -> list[str]:
 
 
 def completed(bom: dict[str, Any]) -> dict[str, Any]:
-    """With the licences that were read (`_READ`), where metadata tell none."""
-    for part in bom.get("components", ()):
+    """About forelight, with the licences that were read (`_READ`) where metadata tell none."""
+    parts = bom.get("components", [])
+    for part in parts:
         if not part.get("licenses") and part["name"] in _READ:
             part["licenses"] = [{"license": {"id": _READ[part["name"]], "acknowledgement": "concluded"}}]
-    return bom
+    ours = [part for part in parts if part["name"] == "forelight"]
+    for part in ours:
+        part.pop("externalReferences", None)  # where this machine has the wheel
+    about = {"metadata": {**bom.get("metadata", {}), "component": ours[0]}} if ours else {}
+    return {**bom, **about, "components": [part for part in parts if part not in ours]}
+
+
+def bundled(folder: Path = _VENDOR) -> list[dict[str, Any]]:
+    """Components of others among the console's files: name, version and licence as the README beside each has them."""
+    found = []
+    for page in sorted(folder.glob("*/README.md")):
+        text = page.read_text(encoding="utf-8")
+        name, version = re.findall(r"^# (\S+) (\S+)$", text, re.MULTILINE)[0]
+        licence = re.findall(r"(\S+) licence beside", text)[0]
+        own = {"type": "library", "name": name, "version": version, "bom-ref": f"{name}=={version}"}
+        found.append({**own, "licenses": [{"license": {"id": licence}}]})
+    return found
 
 
 def main(folder: Path) -> int:
@@ -82,8 +102,9 @@ def main(folder: Path) -> int:
             words = [each.format(sample=sample) for each in arguments]
             _run(str(python.parent / "forelight"), *words, cwd=clean, env={"HOME": clean, "FORELIGHT_HOME": str(home)})
             print(f"dist: forelight {' '.join(arguments)}: done")
-        _run(*_BOM, "--output-format", "JSON", "--output-file", str(bom), str(python))
+        _run(*_BOM, "--output-reproducible", "--output-format", "JSON", "--output-file", str(bom), str(python))
     parts = completed(json.loads(bom.read_text(encoding="utf-8")))
+    parts["components"] += bundled()
     bom.write_text(json.dumps(parts, indent=1), encoding="utf-8")
     found = doubtful(parts)
     for line in found:

@@ -57,7 +57,12 @@ def test_the_wheel_holds_what_is_tracked_of_the_packages_and_nothing_else(wheel:
     assert set(listed.stdout.splitlines()) == held
 
 
-def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_each_package_says_that_it_is_typed(wheel: Path) -> None:
+    """Without the mark (PEP 561) whoever imports it is told nothing of its types."""
+    assert {f"{folder}/py.typed" for folder in FOLDERS} <= set(_files(wheel))
+
+
+def test_the_sdist_makes_the_same_wheel_byte_by_byte(wheel: Path, tmp_path: Path) -> None:
     sdist = _built(ROOT, tmp_path / "sdist", "--sdist")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "source", filter="data")
@@ -65,7 +70,7 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
 
     again = _built(source, tmp_path / "again", "--wheel")
 
-    assert _files(wheel) == _files(again)
+    assert wheel.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -99,3 +104,21 @@ def test_a_licence_that_was_read_stands_where_none_was_told(dist: ModuleType) ->
     bom = {"components": [{"name": "pysnmp", "version": "7.1"}, {"name": "thing", "version": "1.0"}]}
 
     assert ["thing 1.0: no licence told"] == dist.doubtful(dist.completed(bom))
+
+
+def test_the_list_is_about_forelight_and_does_not_say_where_it_was_built(dist: ModuleType) -> None:
+    ours = {"name": "forelight", "version": "0.1.0", "externalReferences": [{"url": "file:///home/ann/forelight.whl"}]}
+    told = dist.completed({"components": [ours, {"name": "thing", "version": "1.0"}]})
+
+    assert {"name": "forelight", "version": "0.1.0"} == told["metadata"]["component"]
+    assert ["thing"] == [part["name"] for part in told["components"]]
+
+
+def test_what_the_wheel_brings_of_others_is_listed_with_its_licence(dist: ModuleType, wheel: Path) -> None:
+    """Each folder of others' files is a component, and its licence goes with it."""
+    folders = {name.split("/")[4] for name in _files(wheel) if name.startswith("serving/web/static/vendor/")}
+    listed = dist.bundled()
+
+    assert folders == {part["name"].lower() for part in listed}
+    assert [] == dist.doubtful({"components": listed})
+    assert {f"serving/web/static/vendor/{folder}/LICENSE" for folder in folders} <= set(_files(wheel))
