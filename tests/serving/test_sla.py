@@ -5,12 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
-from probed_fabric import AT, probed
+from probed_fabric import AT, probed, served
 
-from serving.app import create_app
 from serving.settings import Settings
-from serving.store import AlarmStore
 
 LOSSY = "leaf1:u0 → spine0:d1"
 Ask = Callable[..., Any]
@@ -18,9 +15,8 @@ Ask = Callable[..., Any]
 
 @pytest.fixture(name="ask")
 def _ask(settings: Settings) -> Iterator[Ask]:
-    """Asks the service, at the time of the probes, of a fabric with a lossy uplink."""
-    probed(settings.home / "lake", {LOSSY: 0.05})
-    with AlarmStore("sqlite://") as store, TestClient(create_app(settings, store, clock=lambda: AT)) as client:
+    """Asks the service of a fabric with a lossy uplink."""
+    with served(settings, {LOSSY: 0.05}) as client:
         yield lambda **query: client.get("/v1/sla", params=query)
 
 

@@ -4,12 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
-from probed_fabric import AT, probed
+from probed_fabric import AT, probed, served
 
-from serving.app import create_app
 from serving.settings import Settings
-from serving.store import AlarmStore
 
 LOSSY = "gpu3:eth0 → leaf1:h1"
 Ask = Callable[..., Any]
@@ -17,9 +14,8 @@ Ask = Callable[..., Any]
 
 @pytest.fixture(name="ask")
 def _ask(settings: Settings) -> Iterator[Ask]:
-    """Asks the service, at the time of the probes, of a fabric with one lossy link."""
-    probed(settings.home / "lake", {LOSSY: 0.02})
-    with AlarmStore("sqlite://") as store, TestClient(create_app(settings, store, clock=lambda: AT)) as client:
+    """Asks the service of a fabric with one lossy link."""
+    with served(settings, {LOSSY: 0.02}) as client:
         yield lambda **query: client.get("/v1/verdict", params=query)
 
 
