@@ -17,9 +17,13 @@ Stated once, here, and kept by a test each. Let ``failed`` be the time of a coun
 * Raised less than h before ``failed``: too late to be caught at h, but not false.
 * **False**: every other alarm, also one that has stood for more than 30 days; at most one a link and UTC day. One that
   stood before the period began, and so can catch in it, can be false in it: on its first day.
+* What was over before the period began is neither right nor false in it.
+* One that stands is said again every 30 days for as long as it may be right: until it is cleared, its link fails or is
+  rescued, or the module it is about is exchanged. Each time it can be false.
 """
 
-from datetime import datetime, timedelta
+from collections.abc import Collection
+from datetime import date, datetime, timedelta
 from typing import Final
 
 import polars as pl
@@ -34,20 +38,21 @@ RIGHT: Final = timedelta(days=7)
 """An alarm is about the failures of the week after it."""
 
 NEITHER: Final = timedelta(days=30)
-"""One that has stood since longer before is false, whatever came of it."""
+"""One that has stood since longer before is false, whatever came of it; one that stands is said again as often."""
 
 TOLD_WITHIN: Final = RIGHT + TICKET_LAG
 """So long after an alarm it is known whether it was right."""
 
 
-def placed(alarms: pl.DataFrame, fleet: Fleet) -> pl.DataFrame:
+def placed(alarms: pl.DataFrame, fleet: Fleet, start: datetime) -> pl.DataFrame:
     """The alarms with ``alarm`` (row number), ``link_id`` and ``since``: a row for each link of the port.
 
     A port that the fleet does not know is a link of its own, so that an alarm on it is false. ``since`` is when the
     alarm begins to count: when it was raised, or when the work ended that it was raised in; null if it ended sooner.
+    Alarms that were over as the period began, at ``start``, are left out: they cannot be false in it, so neither right.
     """
     ends = fleet.ends().select("link_id", *PORT, "valid_from", "valid_to").unique()
-    numbered = alarms.with_row_index("alarm")
+    numbered = alarms.filter((pl.col("raised_at") >= start) | _standing_at(start)).with_row_index("alarm")
     begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= pl.col("raised_at"))
     valid = begun & (pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("raised_at")))
     known = numbered.join(ends, on=list(PORT)).filter(valid).drop("valid_from", "valid_to")
@@ -92,21 +97,34 @@ def hits(placed_alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet) -> pl.
 
 
 def false_alarms(
-    placed_alarms: pl.DataFrame, events: pl.DataFrame, fleet: Fleet, *, start: datetime, end: datetime
+    placed_alarms: pl.DataFrame,
+    events: pl.DataFrame,
+    fleet: Fleet,
+    *,
+    start: datetime,
+    end: datetime,
+    watched: Collection[date] | None = None,
 ) -> pl.DataFrame:
-    """False alarms raised in [start, end): link_id, day, raised_at (the first), at most one a link and day."""
-    stood = (pl.col("raised_at") < start) & (pl.col("cleared_at").is_null() | (pl.col("cleared_at") > start))
-    begun = pl.when(stood).then(pl.lit(start)).otherwise("raised_at").dt.cast_time_unit("us")
-    clamped = _after_work(placed_alarms.select("alarm", "link_id", "cleared_at", raised_at=begun), fleet)
-    on = clamped.select("alarm", "link_id", on="since").drop_nulls()
-    raised = placed_alarms.join(on, on=["alarm", "link_id"]).filter(pl.col("on") >= start, pl.col("on") < end)
+    """False alarms raised in [start, end): link_id, day, raised_at (the first), at most one a link and day.
+
+    Where the UTC days with telemetry are told, alarms that stand are said again on these alone.
+    """
     nothing_failed = (pl.col("verdict") == Verdict.NO_FAULT_FOUND) & ~pl.col("evidence")
     real = events.filter(pl.col("verdict") != Verdict.UNKNOWN_PORT, ~nothing_failed)
+    windows = _nothing_counts(events, fleet).filter(pl.col("reason") != "maintenance")
+    begun = pl.when(pl.col("raised_at") < start, _standing_at(start)).then(pl.lit(start)).otherwise("raised_at")
+    first = placed_alarms.with_columns(begun=begun.dt.cast_time_unit("us"))
+    again = _said_again(first, real, windows, fleet, end)
+    if watched is not None:
+        again = again.filter(pl.col("begun").dt.date().is_in(list(watched)))
+    said = pl.concat([first, again])
+    clamped = _after_work(said.select("alarm", "link_id", "cleared_at", raised_at="begun"), fleet)
+    on = clamped.select("alarm", "link_id", on="since").drop_nulls()
+    raised = said.join(on, on=["alarm", "link_id"]).filter(pl.col("on") >= start, pl.col("on") < end)
     meant = _next_failure(raised, real, fleet)
     recent = pl.col("since") >= pl.col("failed_at") - RIGHT
     early = _standing() & (pl.col("since") >= pl.col("failed_at") - NEITHER)
     excused = meant.filter(recent | early)["alarm"]
-    windows = _nothing_counts(events, fleet).filter(pl.col("reason") != "maintenance")
     inside = [_inside(raised.with_columns(since=when), windows)["alarm"] for when in ("raised_at", "on")]
     return (
         raised.filter(~pl.col("alarm").is_in(pl.concat([excused, *inside]).implode()))
@@ -116,6 +134,41 @@ def false_alarms(
         .agg(pl.col("raised_at").min())
         .sort("raised_at", "link_id")
     )
+
+
+def _said_again(
+    alarms: pl.DataFrame, failures: pl.DataFrame, windows: pl.DataFrame, fleet: Fleet, end: datetime
+) -> pl.DataFrame:
+    """Alarms of their own for those that stand on, from ``begun`` every 30 days for as long as they may be right.
+
+    One that began after a failure or before a preventive swap belongs to that, and is not said again.
+    """
+    over = pl.min_horizontal(pl.col("cleared_at").fill_null(end), pl.lit(end))
+    long = alarms.with_columns(over=over).filter(pl.col("over") > pl.col("begun") + NEITHER)
+    long = long.join(_inside(long.with_columns(since="raised_at"), windows), on="alarm", how="anti")
+    alone = long.drop("over")
+    if alone.is_empty():
+        return alone
+    failed = alone.join(failures.select("link_id", over="failed_at"), on="link_id")
+    exchanged = alone.join(_exchanges(fleet).rename({"exchanged_at": "over"}), on=list(PORT))
+    exchanged = exchanged.filter(pl.col("suspect").ne_missing("fiber"))
+    ends = [rows.filter(pl.col("over") >= pl.col("raised_at")).select("alarm", "over") for rows in (failed, exchanged)]
+    limits = [long.select("alarm", "over"), *ends]
+    first_over = pl.concat(limits, how="vertical_relaxed").group_by("alarm").agg(pl.col("over").min())
+    times = pl.datetime_ranges(pl.col("begun"), pl.col("over"), NEITHER, closed="left")
+    again = (
+        alone.join(first_over, on="alarm")
+        .filter(pl.col("over") > pl.col("begun") + NEITHER)
+        .with_columns(begun=times.list.slice(1))
+        .explode("begun")
+    )
+    number = pl.struct("alarm", "begun").rank("dense") + alarms["alarm"].max()
+    return again.with_columns(alarm=number.cast(pl.UInt32), raised_at="begun", since="begun").select(alarms.columns)
+
+
+def _standing_at(time: datetime) -> pl.Expr:
+    """Whether the alarm is not over by then."""
+    return pl.col("cleared_at").is_null() | (pl.col("cleared_at") > time)
 
 
 def _standing() -> pl.Expr:

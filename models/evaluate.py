@@ -68,7 +68,7 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
 
     Args:
         alarms: site, device, interface, raised_at; cleared_at, suspect, failure_type and action where known. Those
-            raised before ``start`` may catch failures after it; only those raised in the period can be false.
+            that stand at ``start`` may catch failures after it, and be false; those that were over by then do neither.
         events: what ``features.labels.failure_events`` gives, uncounted ones included, beyond ``end`` too where known.
         fleet: the fleet as known in the end.
         start: first time judged.
@@ -78,11 +78,11 @@ def judge(  # noqa: PLR0913 - few, named and defaulted
         base_rate_per_year: failures a module and year to restate precision at.
         watched: UTC days with telemetry; only they count as time in which alarms could be false. None: every day.
     """
-    on_links = placed(_complete(alarms), fleet)
+    on_links = placed(_complete(alarms), fleet, start)
     tickets = events.filter(pl.col("failed_at").is_between(start, end, closed="left"))
     failures = tickets.filter(pl.col("verdict") == Verdict.COUNTED)
     found = hits(on_links, events, fleet).join(failures, on="event_id", how="semi")
-    wrong = false_alarms(on_links, events, fleet, start=start, end=end)
+    wrong = false_alarms(on_links, events, fleet, start=start, end=end, watched=watched)
     raised = on_links.unique("alarm").filter(pl.col("raised_at").is_between(start, end, closed="left"))
     tally = _tally(fleet, failures, wrong, {lead_h: _caught(found, lead_h) for lead_h in leads_h})
     modules = _modules(fleet, start, end)
@@ -130,7 +130,7 @@ def counts(
     leads_h: Sequence[int] = LEADS_H,
 ) -> Counts:
     """The counts of ``judge`` alone, for many sets of alarms; arguments as there."""
-    on_links = placed(_complete(alarms), fleet)
+    on_links = placed(_complete(alarms), fleet, start)
     inside = pl.col("failed_at").is_between(start, end, closed="left") & (pl.col("verdict") == Verdict.COUNTED)
     failures = events.filter(inside)
     found = hits(on_links, events, fleet).join(failures, on="event_id", how="semi")

@@ -124,7 +124,7 @@ class _Told:
         fleet: Fleet,
         span: tuple[datetime, datetime],
     ) -> "_Told":
-        on_links = placed(alarms, fleet)
+        on_links = placed(alarms, fleet, span[0])
         found = hits(on_links, events, fleet).join(failures, on="event_id", how="semi")
         return cls(false_alarms(on_links, events, fleet, start=span[0], end=span[1]), found)
 

@@ -85,6 +85,86 @@ def test_one_alarm_for_ever_on_every_link(raised_at: datetime, false: int) -> No
     assert (FAILING, false) == _found(_judged([_alarm(i, raised_at) for i in range(LINKS)]))
 
 
+class TestBeforeThePeriod:
+    """``--from`` cut to three days before the failures: what was over by then could not be false."""
+
+    CUT = FAILED - 3 * DAY
+
+    def _cut(self, alarms: list[dict[str, Any]]) -> tuple[int, int]:
+        fleet = Fleet.from_frames(links=_links(), tickets=pl.DataFrame(TICKETS).drop("alarm_id"))
+        raised = pl.DataFrame(alarms, schema_overrides={"cleared_at": TIME})
+        return _found(judge(raised, failure_events(fleet, NO_SAMPLES), fleet, start=self.CUT, end=END))
+
+    @pytest.mark.parametrize("cleared_at", [CUT - HOUR / 2, CUT])
+    def test_an_alarm_on_every_link_that_is_over_as_it_begins_is_not_right_in_it(self, cleared_at: datetime) -> None:
+        assert (0, 0) == self._cut([_alarm(i, self.CUT - HOUR, cleared_at) for i in range(LINKS)])
+
+    def test_one_that_stands_as_it_begins_may_be_right_and_false(self) -> None:
+        alarms = [_alarm(i, self.CUT - HOUR, self.CUT + timedelta(seconds=1)) for i in range(LINKS)]
+
+        assert (FAILING, LINKS - FAILING) == self._cut(alarms)
+
+
+class TestForYears:
+    """A tenth of the fleet is alarmed for three years: the longer the period, the cheaper it was to be always right."""
+
+    YEARS = START + 1_095 * DAY
+
+    def _judged(self, alarm: dict[str, Any], *tickets: dict[str, Any], **frames: pl.DataFrame) -> tuple[int, int]:
+        known = pl.DataFrame(tickets or [_ticket(1)], schema_overrides={"alarm_id": pl.String})
+        fleet = Fleet.from_frames(links=_links(), tickets=known, **frames)
+        raised = pl.DataFrame([alarm], schema_overrides={"raised_at": TIME, "cleared_at": TIME})
+        return _found(judge(raised, failure_events(fleet, NO_SAMPLES), fleet, start=START, end=self.YEARS))
+
+    def test_one_that_stands_on_a_healthy_link_is_false_every_thirty_days(self) -> None:
+        """On days 0, 30, …, 1,080."""
+        assert (0, 37) == self._judged(_alarm(0, START))
+
+    def test_until_it_is_cleared(self) -> None:
+        """On days 0, 30 and 60; it is over on day 90."""
+        assert (0, 3) == self._judged(_alarm(0, START, START + 90 * DAY))
+
+    def test_until_its_failure_comes(self) -> None:
+        """False on days 0, 30, 60 and 90; what is said on day 120 is right on day 130, and over then."""
+        failure = _ticket(0, opened_at=START + 130 * DAY, closed_at=START + 130 * DAY + HOUR)
+
+        assert (1, 4) == self._judged(_alarm(0, START), failure)
+
+    def test_until_the_module_is_exchanged(self) -> None:
+        """False on day 0; on day 30 it is in the week before the exchange."""
+        stays = [(START - DAY, START + 35 * DAY), (START + 35 * DAY, None)]
+        modules = pl.DataFrame(
+            [{"device": "leaf01", "interface": "Ethernet0", "installed_at": i, "removed_at": r} for i, r in stays]
+        )
+
+        assert (0, 1) == self._judged(_alarm(0, START), modules=modules)
+
+    def test_what_belongs_to_a_failure_is_over_with_it(self) -> None:
+        assert (0, 0) == self._judged(_alarm(0, FAILED + HOUR), _ticket(0))
+
+    def test_clearing_and_raising_it_anew_is_no_cheaper(self) -> None:
+        known = pl.DataFrame([_ticket(1)], schema_overrides={"alarm_id": pl.String})
+        fleet = Fleet.from_frames(links=_links(), tickets=known)
+        for days in (1, 7, 30):
+            times = [START + k * days * DAY for k in range(1_095 // days + 1) if k * days < 1_095]
+            raised = pl.DataFrame([_alarm(0, at, at + days * DAY - HOUR) for at in times])
+            events = failure_events(fleet, NO_SAMPLES)
+            assert len(times) == judge(raised, events, fleet, start=START, end=self.YEARS).false_alarms >= 37
+
+
+def test_years_without_telemetry_make_no_standing_alarm_false_again() -> None:
+    fleet = Fleet.from_frames(links=_links(), tickets=pl.DataFrame(TICKETS).drop("alarm_id"))
+    alarm = pl.DataFrame([_alarm(LINKS - 1, START)], schema_overrides={"cleared_at": TIME})
+    days = {
+        (START + day * DAY).date() for day in (0, 30, 31, 90)
+    }  # said again on days 30 and 90, and on none of the rest
+
+    events = failure_events(fleet, NO_SAMPLES)
+    card = judge(alarm, events, fleet, start=START, end=START + 3_650 * DAY, watched=days)
+
+    assert 3 == card.false_alarms
+
+
 def test_one_alarm_for_ever_catches_one_failure_only() -> None:
     again = _ticket(99, interface="Ethernet0", opened_at=FAILED + 5 * DAY, closed_at=None)
 
@@ -244,3 +324,28 @@ class TestRescues:
         tickets = [_ticket(i, alarm_id=f"a{i}", **values) for i in range(LINKS)]
 
         assert (0, LINKS) == _found(_judged([_alarm(i, FAILED - HOUR) for i in range(LINKS)], tickets))
+
+
+def test_failures_that_recur_on_two_links_are_less_sure_than_as_many_on_six() -> None:
+    """The interval is drawn over links: three failures of one link, all caught, are no three witnesses."""
+    times = [START + (4 + 6 * k) * DAY for k in range(3)]
+    recurring = [
+        _ticket(10 * i + k, interface=f"Ethernet{i}", opened_at=at, closed_at=at + HOUR)
+        for i in range(2)
+        for k, at in enumerate(times)
+    ]
+
+    two = _judged([_alarm(0, at - 2 * DAY, at) for at in times], recurring).at(24)
+    six = _judged(HONEST[:3]).at(24)
+
+    assert 2 * 3 / (3 + FAILING) == two.f1 == six.f1
+    assert 0.0 == two.f1_low
+    assert six.f1_low is not None
+    assert six.f1_low > 0.2
+
+
+def test_raising_and_clearing_every_hour_is_one_false_alarm_a_day_and_never_fewer_than_one() -> None:
+    flapping = [_alarm(LINKS - 1, START + h * HOUR, START + h * HOUR + HOUR / 2) for h in range(10 * 24)]
+
+    assert (0, 10) == _found(_judged(flapping))
+    assert (0, 1) == _found(_judged([_alarm(LINKS - 1, START, START + 10 * DAY)]))
