@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -151,3 +152,55 @@ def test_a_period_beyond_telemetry_lowers_no_rate_and_is_told(export: Path, alar
     for card, other in ((plain, long), (plain["baseline"], long["baseline"])):
         assert card["false_per_1000_module_weeks"] == other["false_per_1000_module_weeks"]
     assert "telemetry of 14 of 3,667 days" in " ".join(result.stderr.split())
+
+
+class TestTricks:
+    """Files that would look good before a careless judge; the failure is on Ethernet0, on the tenth day."""
+
+    def _judged(self, export: Path, alarms: Path, rows: list[str], *more: str) -> dict[str, Any]:
+        alarms.write_text("\n".join(["device,interface,raised_at,cleared_at", *rows]) + "\n")
+        result = CliRunner().invoke(app, ["evaluate", "--alarms", str(alarms), "--data", str(export), "--json", *more])
+        assert 0 == result.exit_code, result.output
+        return dict(json.loads(result.stdout))
+
+    def test_alarms_on_every_link_that_are_over_as_the_period_begins(self, export: Path, alarms: Path) -> None:
+        rows = [f"leaf01,Ethernet{i},2026-03-08T23:00:00Z,2026-03-09T00:00:00Z" for i in (0, 8)]
+
+        card = self._judged(export, alarms, rows, "--from", "2026-03-09Z")
+
+        assert (1, 0, 0) == (card["failures"], card["leads"]["24h"]["caught"], card["false_alarms"])
+
+    def test_an_alarm_every_hour_on_every_link(self, export: Path, alarms: Path) -> None:
+        """On the healthy link false on each of 14 days; on the other on the first three, and on the last two, from
+        two days after its repair on."""
+        hours = [START + i * HOUR for i in range(14 * 24 - 1)]
+        rows = [f"leaf01,Ethernet{i},{at.isoformat()},{at.isoformat()}" for i in (0, 8) for at in hours]
+
+        card = self._judged(export, alarms, rows)
+
+        assert (1, 14 + 5) == (card["leads"]["24h"]["caught"], card["false_alarms"])
+
+    def test_the_failure_ticketed_five_times_at_both_ends(self, export: Path, alarms: Path) -> None:
+        ports = ["leaf01,Ethernet0", "gpu01,eth0"]
+        with (export / "tickets.csv").open("a") as file:
+            for k in range(4):
+                file.write(f"C{k},{ports[k % 2]},,2026-03-11T0{7 + k % 2}:00:00Z,2026-03-11T12:00:00Z,other,reseat\n")
+
+        card = self._judged(export, alarms, ["leaf01,Ethernet0,2026-03-09T00:00:00Z,"])
+
+        assert (1, 1, {"duplicate": 4}) == (card["failures"], card["leads"]["24h"]["caught"], card["uncounted"])
+
+    def test_times_in_another_zone_are_the_same_instants(self, export: Path, alarms: Path) -> None:
+        """Written as local time with its zone: 23 hours before the failure is not a day, whatever the clock says."""
+        card = self._judged(export, alarms, ["leaf01,Ethernet0,2026-03-10T11:00:00+10:00,"])
+
+        assert (1, 0) == (card["leads"]["6h"]["caught"], card["leads"]["24h"]["caught"])
+
+    def test_an_alarm_that_is_cleared_before_it_is_raised_is_refused(self, export: Path, alarms: Path) -> None:
+        alarms.write_text(
+            "device,interface,raised_at,cleared_at\nleaf01,Ethernet0,2026-03-09T00:00:00Z,2026-03-08T00:00:00Z\n"
+        )
+        asked = ["evaluate", "--alarms", str(alarms), "--data", str(export)]
+
+        with pytest.raises(ExportError, match="line 2: cleared_at 2026-03-08T00:00:00Z is before raised_at"):
+            CliRunner().invoke(app, asked, catch_exceptions=False)
