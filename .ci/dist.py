@@ -78,17 +78,8 @@ def main(folder: Path) -> int:
     """Build, try, list; the exit code."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     shutil.rmtree(folder, ignore_errors=True)
-    _run(
-        "uv",
-        "build",
-        "--quiet",
-        "--no-build-isolation",
-        "--python",
-        sys.executable,
-        "--out-dir",
-        str(folder),
-        str(ROOT),
-    )
+    build = ("uv", "build", "--quiet", "--no-build-isolation", "--python", sys.executable)
+    _run(*build, "--out-dir", str(folder), str(ROOT))
     wheel = folder / f"forelight-{version}-py3-none-any.whl"
     for name in sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")):
         print(f"dist: {name}, {(folder / name).stat().st_size / 1e6:.1f} MB")

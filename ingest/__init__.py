@@ -13,6 +13,6 @@ Each room takes one kind of source and gives rows of ``schema``; `ingest.lake` i
 * ``lake``, ``schema``    Delta tables over Parquet and their upkeep; each column's type, unit and meaning
 
 What several of them need: ``config`` (forelight.toml), ``toml_file``, ``secret``, ``errors`` (the tree of them all),
-``units``, ``utc``, ``plain`` (names without tricks), ``quarantine`` (what was not taken), ``replacements`` (the
-ledger), ``durable`` (whole files).
+``units``, ``utc``, ``plain`` (names without tricks), ``ports`` (which one is meant), ``quarantine`` (what was not
+taken), ``replacements`` (the ledger), ``durable`` (whole files).
 """

@@ -6,10 +6,14 @@ Whoever names a device, a port or a part writes into logs, tables and terminals 
 import re
 from typing import Final
 
-__all__ = ["CONTROLS", "is_plain", "plain"]
+__all__ = ["CONTROLS", "PLAIN", "is_plain", "one_line"]
 
-CONTROLS: Final = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+_RANGES: Final = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+CONTROLS: Final = f"[{_RANGES}]"
 """C0 and C1 (ECMA-48), Unicode's ends of lines and paragraphs, and what turns the direction of a text (UAX #9)."""
+
+PLAIN: Final = f"^[^{_RANGES}]+$"
+"""A text of anything else; Python, Rust and ECMA read both patterns alike."""
 
 _CONTROLS: Final = re.compile(CONTROLS)
 
@@ -23,6 +27,6 @@ def is_plain(text: str) -> bool:
     return _CONTROLS.search(text) is None
 
 
-def plain(text: str) -> str:
+def one_line(text: str) -> str:
     """Free text in one line, with a space for each control character."""
     return text if text.isprintable() else _CONTROLS.sub(" ", text)

@@ -119,7 +119,7 @@ def as_sample(reading: Reading) -> dict[str, Any]:
 
 
 def _short(value: str | float) -> str | float:
-    return "".join(each for each in value if each.isprintable())[:_LONGEST] if isinstance(value, str) else value
+    return value[:_LONGEST] if isinstance(value, str) else value
 
 
 def _limits(reading: Reading) -> dict[str, float]:

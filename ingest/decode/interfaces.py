@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
-from ingest.plain import plain
+from ingest.plain import one_line
 from ingest.snmp.transport import Cell, Column
 
 __all__ = ["ADMIN_STATUS", "DOWN", "IF_COLUMNS", "OPER_STATUS", "UP", "Interfaces", "Mention", "text_of"]
@@ -45,7 +45,7 @@ def text_of(cell: Cell | None) -> str:
     if cell is None:
         return ""
     raw = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
-    return plain(raw.replace("\0", "")).strip()
+    return one_line(raw.replace("\0", "")).strip()
 
 
 def _norm(name: str) -> str:

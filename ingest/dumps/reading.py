@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from ingest.decode.slots import Quantity
-from ingest.plain import plain
+from ingest.plain import one_line
 from ingest.units import mw_to_dbm
 
 __all__ = ["LONGEST_NAME", "MOST_LANES", "NOTHING", "Cable", "Port", "Probed", "Reading"]
@@ -93,7 +93,7 @@ class Reading:
     def say(self, column: str, text: str | float | None) -> None:
         """Take a text column of `modules`; what stands for "none" is none."""
         if isinstance(text, str):
-            text = " ".join(plain(text[:LONGEST_NAME]).split())
+            text = " ".join(one_line(text[:LONGEST_NAME]).split())
             if text.lower() in NOTHING or text.lower().startswith("not supported"):
                 return
         if text is not None:

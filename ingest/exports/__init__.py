@@ -23,6 +23,7 @@ from ingest.exports.seen import Seen, inferred
 from ingest.exports.telemetry import TelemetryFile
 from ingest.inventory import read_inventory, read_links
 from ingest.lake import Lake
+from ingest.ports import Ports
 from ingest.quarantine import Kind, Quarantine, Report, quarantine_of
 from ingest.replacements import record_records
 from ingest.schema import LANE_SAMPLES, LINKS, MODULES, PORT_SAMPLES, REPLACEMENTS, TICKETS
@@ -114,6 +115,7 @@ class _Import:
         self._ports: list[pl.DataFrame] = []
         self._complete: list[str] = []  # transactions of files whose last batch is pending
         self._seen = Seen()
+        self._by_serial: Ports | None = None
 
     def telemetry(self, files: list[Path], progress: Progress) -> None:
         """Stream all files into the two sample tables."""
@@ -220,12 +222,10 @@ class _Import:
             self.report.records[records.layout.table.name] = (new, frame.height - new)
 
     def _of_serial(self, serial: str, at: datetime) -> Port | None:
-        """The port in which a module sat at a time, or is known to have sat if that is one; tickets seldom ask."""
-        of_module = self._lake.latest(MODULES).filter(pl.col("serial") == serial).collect()
-        since, until = pl.col("installed_at"), pl.col("removed_at")
-        then = of_module.filter((since.is_null() | (since <= at)) & (until.is_null() | (until >= at)))
-        ports = set((then if then.height else of_module).select(_PORT).iter_rows())
-        return next(iter(ports)) if len(ports) == 1 else None
+        """As `Ports` has it; they are read when the first ticket asks, which seldom one does."""
+        if self._by_serial is None:
+            self._by_serial = Ports.of(self._lake)
+        return self._by_serial.of_serial(serial, at)
 
     def _known(self, asked: set[Port]) -> set[Port]:
         """Of the ports asked for, those known from this export or the lake; the largest table is asked last."""

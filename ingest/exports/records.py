@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from ingest.errors import ExportError
 from ingest.lake import Lake
-from ingest.plain import is_plain, plain
+from ingest.plain import is_plain, one_line
+from ingest.ports import Port
 from ingest.quarantine import Kind, Quarantine
 from ingest.schema import Action, Table
 from ingest.utc import to_utc
@@ -25,8 +26,6 @@ from ingest.utc import to_utc
 __all__ = ["Cell", "Layout", "Port", "Record", "Records", "add_new", "read_records"]
 
 Cell = str | float | int | datetime | list[str] | None
-Port = tuple[str, str, str]
-"""Site, device, interface."""
 
 _MISSING: Final = ("", "n/a", "na", "nan", "nat", "null", "none", "-", "--")
 _DONE_NOTHING: Final = ("action", str(Action.NONE))  # a word of its own, though elsewhere it is "missing"
@@ -168,7 +167,7 @@ def _take(records: Records, line: int, raw: dict[str, str], names: Mapping[str, 
         kind = records.layout.table.schema.field(column).type
         needed = column in records.layout.needed
         try:
-            text = plain(text).strip() if column in _FREE else _name(text)
+            text = one_line(text).strip() if column in _FREE else _name(text)
             value = None if text.lower() in _MISSING and (column, text) != _DONE_NOTHING else _cell(text, kind)
         except _NaiveTimeError as error:
             records.say(Kind.ERROR, record, str(error), name)

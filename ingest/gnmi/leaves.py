@@ -9,7 +9,7 @@ from pygnmi.spec.v080.gnmi_pb2 import Path
 
 from ingest.decode.slots import COUNTERS, QUANTITIES
 from ingest.gnmi.family import Element, Found
-from ingest.plain import plain
+from ingest.plain import one_line
 
 __all__ = ["Key", "Kind", "Leaf", "elements_of"]
 
@@ -69,7 +69,7 @@ def _of_text(text: str) -> Iterator[Element]:
 
 def _plain(keys: Mapping[str, str]) -> dict[str, str]:
     """Keys without their modules' names, values without quotes: Junos was seen to put them round names."""
-    return {name.rpartition(":")[2]: _unquoted(plain(value)) for name, value in keys.items()}
+    return {name.rpartition(":")[2]: _unquoted(one_line(value)) for name, value in keys.items()}
 
 
 def _unquoted(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from pygnmi.spec.v080.gnmi_pb2 import Encoding, TypedValue, Update
 
 from ingest.decode.tables import number
-from ingest.plain import plain
+from ingest.plain import one_line
 
 __all__ = ["Value", "flag_of", "integer_of", "number_of", "text_of", "told_by", "value_of"]
 
@@ -92,7 +92,7 @@ def text_of(value: Value) -> str | None:
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
-    text = plain(str(value).replace("\0", "")).strip()
+    text = one_line(str(value).replace("\0", "")).strip()
     return None if text.casefold() in _BLANK else text
 
 

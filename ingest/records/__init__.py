@@ -15,13 +15,13 @@ from ingest.errors import ConfigError, ExportError
 from ingest.exports import ImportReport
 from ingest.exports.records import add_new
 from ingest.lake import Lake
+from ingest.ports import Ports
 from ingest.quarantine import Kind, Quarantine, quarantine_of
 from ingest.records.calendars import calendar_grid, is_calendar, read_calendar
 from ingest.records.grid import Grid, read_grid, refuse_what_is_no_file
 from ingest.records.links import read_links, read_modules
 from ingest.records.mapping import OURS, RecordMap, checked, fits, load_map
 from ingest.records.netbox import Devices, netbox_kind, read_netbox, refuse_unknown
-from ingest.records.ports import Ports
 from ingest.records.reading import Reading
 from ingest.records.syslog import add_events, is_syslog, now_of, read_syslog, syslog_grid
 from ingest.records.tickets import read_repairs, read_tickets

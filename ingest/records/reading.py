@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from ingest.errors import ExportError
 from ingest.exports.records import Cell, Layout, Record, Records
+from ingest.ports import Ports
 from ingest.quarantine import Kind, Quarantine
 from ingest.records.grid import Grid, Row, filled_down
 from ingest.records.mapping import TABLES, RecordMap
-from ingest.records.ports import Ports
 from ingest.records.times import TimeReader, UnzonedError
 
 __all__ = ["Reading", "absent"]

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from ingest.decode.lldp_text import plain
 from ingest.exports.records import Port
-from ingest.records.ports import Ports
+from ingest.ports import Ports
 from ingest.syslog.listener import Heard, Listener
 from ingest.syslog.options import SyslogOptions
 

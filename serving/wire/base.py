@@ -6,9 +6,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from ingest.plain import PLAIN
+
 __all__ = ["LONGEST_NAME", "Asked", "Name", "Risk", "Said", "Scored", "Time", "matches"]
 
-_PLAIN: Final = r"^[^\x00-\x1f\x7f]+$"  # no control characters: they are in no name, and PostgreSQL refuses NUL
 _NUMBER: Final = re.compile(r"\s*[+-]?[\d.eE_]+\s*")
 LONGEST_NAME: Final = 255
 
@@ -39,7 +40,7 @@ def _told(time: object) -> object:
     return time
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=PLAIN)]
 Risk = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Time = Annotated[AwareDatetime, BeforeValidator(_told), AfterValidator(_to_utc)]
 

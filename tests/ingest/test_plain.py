@@ -10,7 +10,7 @@ from ingest.decode.interfaces import text_of
 from ingest.dumps import Given, Reading
 from ingest.gnmi.leaves import elements_of
 from ingest.gnmi.values import text_of as gnmi_text_of
-from ingest.plain import is_plain, plain
+from ingest.plain import is_plain, one_line
 
 EVIL = ["SN\x1b[2J1", "SN\nINFO all is well", "SN\x9b31m", "SN\u202e21", "SN\u2028x", "SN\x07"]
 
@@ -22,14 +22,14 @@ EVIL = ["SN\x1b[2J1", "SN\nINFO all is well", "SN\x9b31m", "SN\u202e21", "SN\u20
 def test_a_text_of_a_device_moves_no_terminal(name: str, read: Callable[[str], str]) -> None:
     """A serial number is what somebody has burnt into a module's EEPROM."""
     assert not is_plain(name)
-    assert plain(name).strip() == read(name)
+    assert one_line(name).strip() == read(name)
 
 
 @pytest.mark.parametrize("name", EVIL)
 def test_nor_does_the_name_of_a_port_in_a_path(name: str) -> None:
     told = Path(elem=[PathElem(name="interfaces"), PathElem(name="interface", key={"name": name})])
 
-    assert [("interfaces", {}), ("interface", {"name": plain(name)})] == elements_of(told)
+    assert [("interfaces", {}), ("interface", {"name": one_line(name)})] == elements_of(told)
 
 
 @pytest.mark.parametrize("name", EVIL)
@@ -44,4 +44,4 @@ def test_a_dump_whose_port_has_such_a_name_is_refused_with_the_reason(name: str)
 @pytest.mark.parametrize("text", ["Ethernet1/1", "spine01.rack-7", "Zürich 1", "光モジュール", "SN 1\xa02"])
 def test_letters_of_any_language_are_plain(text: str) -> None:
     assert is_plain(text)
-    assert text == plain(text)
+    assert text == one_line(text)

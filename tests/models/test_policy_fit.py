@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from models.policy import Policy
-from models.policy_fit import Unseen, fit_policy, persistent
+from models.policy_fit import Scale, Unseen, fit_policy, persistent
 
 Floats = NDArray[np.float32]
 
@@ -77,6 +77,21 @@ class TestFit:
 
         assert np.std(logit(thresholds)) < 0.9 * np.std(logit(third))
         assert np.mean(logit(thresholds)) == pytest.approx(float(np.mean(logit(third))), abs=0.25)
+
+    @pytest.mark.parametrize("weeks", [2, 5, 30])
+    def test_how_risks_are_calibrated_moves_no_threshold(self, weeks: int) -> None:
+        """The tail is that of the scores: drawn together or apart, the same links are above, also beyond the data."""
+        plain = _unseen(_healthy(400, weeks))
+        squeezed = Scale(lambda risk: logit(risk) / 0.3 - 2, lambda score: expit(0.3 * (score + 2)))
+        drawn = _unseen(np.asarray(squeezed.risk(logit(plain.risk.astype(np.float64))), np.float32))
+
+        before, after = fit_policy(plain), fit_policy(drawn, squeezed)
+
+        for name in ("watch", "sure", "act"):
+            said, told = getattr(before, name), getattr(after, name)
+            assert (said is None) == (told is None), name
+            if said is not None:
+                assert squeezed.of_risk(np.array([told])) == pytest.approx(logit([said]), abs=0.02), name
 
     def test_the_budget_holds_on_history_that_was_not_seen(self) -> None:
         """Within counting error: 32 false alarms are expected, five standard deviations are 28."""

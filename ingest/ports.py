@@ -11,12 +11,13 @@ from datetime import datetime
 from typing import Final
 
 from ingest.decode.lldp_text import plain, same_port
-from ingest.exports.records import Port
 from ingest.lake import Lake
 from ingest.schema import LINKS, MODULES
 
-__all__ = ["Ports"]
+__all__ = ["Port", "Ports"]
 
+Port = tuple[str, str, str]
+"""Site, device, interface."""
 Device = tuple[str, str]
 
 _EDGES: Final = " \t\r\n,;()[]{}<>\"'`"
